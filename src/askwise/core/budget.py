@@ -1,0 +1,149 @@
+"""What may be spent. A budget is a value: it says what is affordable and how its price lambda moves during training.
+
+Tradeoff(0.01)                        one unit of cost is worth 0.01 of loss (eq. 1)
+AverageBudget(12)                     12 per case on average (eq. 2)
+HardBudget(40)                        never more than 40 for any case (eq. 3)
+AverageBudget(12) & HardBudget(40)    both
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from askwise.core.prices import Prices, exact
+from askwise.core.problem import Doubles
+from askwise.errors import InputError
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Make one with `Tradeoff`, `AverageBudget` or `HardBudget`, and join them with `&`."""
+
+    lam: float | None = None
+    average: Fraction | None = None
+    hard: Fraction | None = None
+
+    def __and__(self, other: Budget) -> Budget:
+        if (self.average is not None and other.lam is not None) or (self.lam is not None and other.average is not None):
+            raise InputError(
+                "a trade-off and an average budget contradict each other: an average budget finds its own price"
+            )
+        parts: dict[str, Any] = {}
+        for name in ("lam", "average", "hard"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not None and theirs is not None and mine != theirs:
+                raise InputError(f"{self} & {other} gives two values of one kind; give one")
+            parts[name] = theirs if mine is None else mine
+        return Budget(**parts)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.lam is not None:
+            parts.append(f"Tradeoff({self.lam:g})")
+        if self.average is not None:
+            parts.append(f"AverageBudget({float(self.average):g})")
+        if self.hard is not None:
+            parts.append(f"HardBudget({float(self.hard):g})")
+        return " & ".join(parts) or "no budget"
+
+    __repr__ = __str__
+
+    def cap(self, prices: Prices) -> int | None:
+        """The most whole units a case may cost; None when there is no hard budget.
+
+        Paper: section 2.5, c(F + a) <= b
+        """
+        return None if self.hard is None else math.floor(self.hard / prices.unit)
+
+    def controller(self, prices: Prices, loss: Doubles, rate: float, scale: float, momentum: float) -> PriceController:
+        """The object that holds lambda during training; it moves only for an average budget."""
+        largest = float(loss.max())
+        alone = np.array([prices.money(int(u)) for u in prices.alone])
+        positive = alone[alone > 0]
+        if not positive.size:  # everything is free
+            return PriceController(lam=self.lam or 0.0, moves=False)
+        total = prices.money(prices.total)
+        if self.average is None:
+            # With only a hard budget costs do not count, but a noisy maximum must not spend for nothing: ties go to stopping.
+            lam = self.lam if self.lam is not None else 1e-3 * largest / total
+            return PriceController(lam=lam, moves=False)
+        return PriceController(
+            lam=0.0,
+            moves=True,
+            target=float(self.average),
+            # in the paper's unit costs and 0/1 loss this is rate / sum of costs, whatever the money is counted in
+            gain=rate * largest / positive.mean() / total,
+            most=largest / positive.min(),  # at this price no test is worth buying
+            scale=scale,
+            momentum=momentum,
+        )
+
+
+def Tradeoff(lam: float) -> Budget:
+    """Minimise loss + lam * cost.
+
+    Paper: eq. 1
+    """
+    return Budget(lam=float(exact(lam, "the price lambda")))
+
+
+def AverageBudget(b: Any) -> Budget:
+    """Minimise loss where the mean cost over cases is at most b.
+
+    Paper: eq. 2
+    """
+    return Budget(average=exact(b, "the average budget"))
+
+
+def HardBudget(b: Any) -> Budget:
+    """Minimise loss where no case ever costs more than b.
+
+    Paper: eq. 3
+    """
+    return Budget(hard=exact(b, "the hard budget"))
+
+
+@dataclass
+class PriceController:
+    """Gradient ascent on the Lagrangian in lambda, with momentum and a step that shrinks in epochs.
+
+    Paper: eq. 5, algorithm 1 line 2
+    """
+
+    lam: float
+    moves: bool
+    target: float = 0.0
+    gain: float = 0.0
+    most: float = math.inf
+    scale: float = 1.0
+    momentum: float = 0.0
+    velocity: float = 0.0
+
+    def update(self, mean_cost: float, halvings: int) -> None:
+        """g := momentum g + rate (E[z] - b);  lambda := clip(lambda + g).  `halvings`: how often the rate has shrunk."""
+        if not self.moves:
+            return
+        slope = lagrangian_slope(mean_cost, self.target)
+        self.velocity = self.momentum * self.velocity + self.gain * self.scale**halvings * slope
+        self.lam = min(max(self.lam + self.velocity, 0.0), self.most)
+
+
+def lagrangian(loss: float, cost: float, lam: float, b: float) -> float:
+    """L(θ, λ) = E[ℓ + λ (z - b)].
+
+    Paper: eq. 4
+    """
+    return loss + lam * (cost - b)
+
+
+def lagrangian_slope(cost: float, b: float) -> float:
+    """∇_λ L = E[z - b].
+
+    Paper: algorithm 1 line 2
+    """
+    return cost - b

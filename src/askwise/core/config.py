@@ -1,0 +1,181 @@
+"""Every hyperparameter of the paper's appendix, with the values its authors' programme adds where the paper is silent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from askwise.errors import InputError, did_you_mean
+
+# Paper: table A.1 (b)
+_PAPER: dict[str, dict[str, Any]] = {
+    "mnist": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
+    "cifar": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
+    "forest": {"width": 256, "epoch": 10_000},
+    "miniboone": {"width": 128, "epoch": 1_000},
+    "diabetes": {"width": 128, "epoch": 100},
+}
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of one training run. The defaults are the paper's for its smaller tables; times are counted in gradient steps.
+
+    Paper: table A.1
+    """
+
+    width: int = 128
+    """Width of each hidden layer (model size)."""
+    epoch: int = 1_000
+    """ep_len: the unit of time from which the schedules below are derived."""
+    parallel_cases: int = 1_000
+    """|E|: cases that take one step each per gradient step."""
+    max_epochs: float = 100
+    """Training ends after this many epochs at the latest."""
+    gamma: float = 1.0
+    """Discount factor; 1 recovers the objectives as stated."""
+    retrace: float = 1.0
+    """Retrace's own lambda: 0 gives one-step targets, 1 whole episodes."""
+    rho: float = 0.1
+    """Share of the network in each update of the target network (the authors' programme used 0.01)."""
+    batch_steps: int = 50_000
+    """|B|: steps in a batch of whole episodes."""
+    memory_episodes: int = 40_000
+    """|M|: episodes remembered; a random agent fills all of them first."""
+    epsilon_start: float = 1.0
+    """Share of random actions at the start."""
+    epsilon_end: float = 0.1
+    """Share of random actions at the end of the exploration phase and after it."""
+    eta_start: float = 0.5
+    """How random the target policy π is at the start."""
+    eta_end: float = 0.0
+    """How random the target policy π is after the exploration phase."""
+    explore_epochs: float = 2
+    """ε_steps: length of the exploration phase, over which both fall linearly."""
+    lr_pretrain: float = 1e-3
+    """Learning rate of the classifier's pretraining."""
+    lr_start: float = 5e-4
+    """Initial learning rate."""
+    lr_min: float = 5e-7
+    """Smallest learning rate."""
+    lr_scale: float = 0.5
+    """Factor on the learning rate, and on the step of lambda, each time they shrink."""
+    shrink_epochs: float = 10
+    """How often they shrink."""
+    gradient_norm: float = 1.0
+    """Gradients longer than this are shortened to it."""
+    pretrain_steps: int = 10_000
+    """Steps of pretraining at most; it ends early when the validation error no longer falls. 0: none."""
+    pretrain_batch: int = 1_024
+    """States in a batch of pretraining."""
+    pretrain_power: float = 3.0
+    """The mask probability of a pretraining state is u to this power, u uniform on (0, 1)."""
+    price_rate: float = 0.1
+    """Step of the ascent in lambda (average budgets)."""
+    price_momentum: float = 0.1
+    """Momentum of the ascent in lambda."""
+    window_epochs: float = 0.1
+    """How often the policy is measured, lambda moves and a snapshot is handed out."""
+    measure_rows: int = 0
+    """Measure on at most this many training and validation rows; 0: on all."""
+    estimate_missing: bool = False
+    """Let targets also count tests that a row lacks: the variation the paper tried and rejected (section 2.6)."""
+    device: str | None = None
+    """Where the network lives, in torch's words; None: torch's default."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("device", "estimate_missing"):
+                continue
+            kind = int if field.type == "int" else float
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value != kind(value) or value < 0:
+                raise InputError(f"setting {field.name!r} is {value!r}; it must be "
+                                 f"{'a whole number' if kind is int else 'a number'}, 0 or more")  # fmt: skip
+        for name in (
+            "width",
+            "epoch",
+            "parallel_cases",
+            "batch_steps",
+            "memory_episodes",
+            "pretrain_batch",
+            "shrink_epochs",
+        ):
+            if not getattr(self, name):
+                raise InputError(f"setting {name!r} is 0; it must be at least 1")
+
+    @classmethod
+    def paper(cls, name: str) -> TrainConfig:
+        """The appendix table's values for mnist, cifar, forest, miniboone or diabetes.
+
+        Paper: table A.1
+        """
+        if name not in _PAPER:
+            raise InputError(f"the paper has no settings for {name!r}; {did_you_mean(name, _PAPER)}")
+        return cls(**_PAPER[name])
+
+    @classmethod
+    def from_dict(cls, settings: dict[str, Any]) -> TrainConfig:
+        """The inverse of `to_dict`; an unknown name is an error."""
+        names = [f.name for f in fields(cls)]
+        for name in settings:
+            if name not in names:
+                raise InputError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
+        return cls(**settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def scaled(self, size: float = 1.0, time: float = 1.0, **changes: Any) -> TrainConfig:
+        """A run of the same shape: `size` times the cases, batch and memory, `time` times the epoch and the pretraining.
+
+        Every schedule is counted in epochs and follows. `changes` set single fields afterwards.
+        """
+        smaller: dict[str, Any] = {
+            name: max(1, round(getattr(self, name) * factor))
+            for names, factor in (
+                (("parallel_cases", "batch_steps", "memory_episodes", "pretrain_batch"), size),
+                (("epoch",), time),
+            )
+            for name in names
+        }
+        smaller["pretrain_steps"] = round(self.pretrain_steps * time)
+        return self.from_dict({**asdict(replace(self, **smaller)), **changes})
+
+    @property
+    def max_steps(self) -> int:
+        return round(self.max_epochs * self.epoch)
+
+    @property
+    def window(self) -> int:
+        """Gradient steps between two snapshots."""
+        return max(1, round(self.window_epochs * self.epoch))
+
+    def _falling(self, step: int, start: float, end: float) -> float:
+        done = min(1.0, step / max(1.0, self.explore_epochs * self.epoch))
+        return start + (end - start) * done
+
+    def epsilon(self, step: int) -> float:
+        """Exploration at a step.
+
+        Paper: section 3.2, exploration rate
+        """
+        return self._falling(step, self.epsilon_start, self.epsilon_end)
+
+    def eta(self, step: int) -> float:
+        """Randomness of the target policy at a step.
+
+        Paper: section 3.1, stochastic target policy
+        """
+        return self._falling(step, self.eta_start, self.eta_end)
+
+    def halvings(self, step: int) -> int:
+        """How often the learning rate and the step of lambda have shrunk."""
+        return int(step // (self.shrink_epochs * self.epoch))
+
+    def lr(self, step: int) -> float:
+        """The learning rate at a step: exponential, in fixed steps, with a floor.
+
+        Paper: section 3.2, learning rate schedule
+        """
+        return max(self.lr_min, self.lr_start * self.lr_scale ** self.halvings(step))

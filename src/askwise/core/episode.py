@@ -1,0 +1,234 @@
+"""The MDP, vectorised over cases. There is one loop that buys and decides, `advance`, and everything uses it.
+
+A state is (row, mask): which case, and which of its tests are held. Cost is a function of the mask, so nothing else needs
+keeping, and a state rebuilt from stored decisions is the state that was visited.
+
+Paper: section 2.3, algorithm 3
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.prices import Bools, Ints
+from askwise.core.problem import Doubles, Floats, Problem
+
+if TYPE_CHECKING:
+    from askwise.core.policy import Choice, Policy
+
+
+class State(NamedTuple):
+    """All that a policy may look at, for B cases. Unbought and unavailable look alike in `values` and `mask`."""
+
+    values: Floats  # B, C: x ⊙ m, 0 where unknown
+    mask: Bools  # B, F
+    legal: Bools  # B, A: what may be done now
+    key: NDArray[np.uint64]  # B: identifies the case, for draws that stay the same along its episode
+
+
+@dataclass(eq=False)
+class Cases:
+    """B cases in progress. `cap` is the hard budget in units of the schema's prices, None when there is none."""
+
+    problem: Problem
+    row: Ints  # B
+    mask: Bools  # B, F
+    cap: int | None
+
+    @classmethod
+    def start(cls, problem: Problem, row: Ints, cap: int | None) -> Cases:
+        """Nothing bought; what a case knows already is there, free of charge."""
+        if problem.known is None:
+            return cls(problem, row, np.zeros((len(row), problem.schema.n_tests), bool), cap)
+        return cls(problem, row, problem.known[row], cap)
+
+    def observe(self) -> State:
+        """x̄_i = x_i if f_i ∈ F̄ else 0;  m_i = 1 if f_i ∈ F̄ else 0.
+
+        Paper: section 3.2, observation
+        """
+        values = self.problem.X[self.row]
+        values *= self.problem.schema.by_column(self.mask)
+        return State(values, self.mask, self.legal(), self.problem.keys[self.row])
+
+    def legal(self, any_available: bool = False) -> Bools:
+        """B, A. Deciding is always possible. A test can be bought once, if the row has it and the hard budget allows it.
+
+        `any_available` also counts tests the row lacks: the variation the paper tried and rejected.
+
+        Paper: section 2.5, section 2.6
+        """
+        schema, B = self.problem.schema, len(self.row)
+        legal = np.ones((B, schema.n_actions), bool)
+        tests = legal[:, schema.first_test :]
+        np.logical_not(self.mask, out=tests)
+        holes = None if any_available else self.problem.available
+        if holes is not None:
+            tests &= holes[self.row]
+        if self.cap is not None:
+            known = self._known()
+            left = self.cap - schema.prices.cost(self.mask, known)
+            paid = schema.prices.paid(self.mask, known)
+            tests &= schema.prices.marginal(paid) <= left[:, None]
+        if schema.external_needs is not None:
+            ask = np.ones(B, bool)
+            if holes is not None:
+                ask &= (holes[self.row] | self.mask | ~schema.external_needs).all(1)
+            if self.cap is not None:
+                ask &= schema.prices.bill(paid, self._external_needs()) <= left
+            legal[:, schema.n_classes] = ask
+        return legal
+
+    def cost_of(self, action: Ints) -> Ints:
+        """B: c(a | F̄) in units; 0 for a class.
+
+        Paper: section 2.3, r(s, a) for a in A_f
+        """
+        schema = self.problem.schema
+        test = action - schema.first_test
+        if schema.prices.plain and schema.external_needs is None:
+            return np.where(test >= 0, schema.prices.own[test], 0)  # a negative index is some price, and not taken
+        wanted = np.zeros_like(self.mask)
+        buys = np.flatnonzero(test >= 0)
+        wanted[buys, test[buys]] = True
+        if schema.external_needs is not None:
+            wanted[test == -1] = schema.external_needs
+        return schema.prices.bill(schema.prices.paid(self.mask, self._known()), wanted)
+
+    def loss_of(self, action: Ints) -> Doubles:
+        """B: ℓ(a, y); 0 for a test, and everywhere when the labels are not known.
+
+        Paper: section 2.3, r(s, a) for a in A_c
+        """
+        problem, K = self.problem, self.problem.schema.n_classes
+        if problem.y is None:
+            return np.zeros(len(action))
+        decision = self.decision_of(action)
+        return np.where(decision >= 0, problem.loss[problem.y[self.row], np.minimum(decision, K - 1)], 0.0)
+
+    def decision_of(self, action: Ints) -> Ints:
+        """B: the class that is said, -1 while tests are bought."""
+        decision = np.where(action < self.problem.schema.n_classes, action, -1)
+        if self.problem.external is not None:
+            asked = action == self.problem.schema.n_classes
+            decision[asked] = self.problem.external[self.row[asked]]
+        return decision
+
+    def step(self, action: Ints) -> None:
+        """F̄ := F̄ ∪ {a}. The existing classifier leaves all that it needed bought.
+
+        Paper: algorithm 3, section 2.3, t(s, a)
+        """
+        schema = self.problem.schema
+        self.mask = self.mask.copy()
+        buys = np.flatnonzero(action >= schema.first_test)
+        self.mask[buys, action[buys] - schema.first_test] = True
+        if schema.external_needs is not None:
+            self.mask[action == schema.n_classes] |= schema.external_needs
+
+    def keep(self, which: NDArray[Any]) -> Cases:
+        """Only some of the cases."""
+        return Cases(self.problem, self.row[which], self.mask[which], self.cap)
+
+    def _known(self) -> Bools | None:
+        return None if self.problem.known is None else self.problem.known[self.row]
+
+    def _external_needs(self) -> Bools:
+        assert self.problem.schema.external_needs is not None
+        return np.broadcast_to(self.problem.schema.external_needs, self.mask.shape)
+
+
+def advance(cases: Cases, policy: Policy) -> tuple[Choice, Bools]:
+    """One step of every case: observe, choose, pay. Returns the choices and which cases have been decided."""
+    state = cases.observe()
+    choice = policy.act(state)
+    if not state.legal[np.arange(len(choice.action)), choice.action].all():
+        raise AssertionError(f"{type(policy).__name__} chose an action that is not legal")
+    cases.step(choice.action)
+    return choice, choice.action < cases.problem.schema.first_test
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """N finished episodes: the decisions, and what they came to."""
+
+    row: Ints  # N
+    action: Ints  # S: all actions, episode after episode
+    probability: Floats  # S: with which the acting policy chose them
+    length: Ints  # N
+    mask: Bools  # N, F: what was held at the end
+    cost: Ints  # N, in units
+    decision: Ints  # N
+    loss: Doubles  # N
+
+    @property
+    def first(self) -> Ints:
+        """N: where each episode begins in `action`."""
+        return np.cumsum(self.length) - self.length
+
+
+def rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None, chunk: int = 4096) -> Episodes:
+    """Whole episodes for the given rows (all by default). Finished cases drop out; `chunk` bounds the memory."""
+    rows = np.arange(len(problem)) if rows is None else rows
+    parts = [_rollout(problem, policy, cap, rows[i : i + chunk]) for i in range(0, len(rows), chunk)]
+    return Episodes(*(np.concatenate([getattr(p, name) for p in parts]) for name in Episodes.__dataclass_fields__))
+
+
+def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> Episodes:
+    n, schema = len(rows), problem.schema
+    cases, index = Cases.start(problem, rows, cap), np.arange(n)
+    mask, decision, loss = cases.mask.copy(), np.full(n, -1), np.zeros(n)
+    who, what, how = [], [], []
+    while len(index):
+        choice, done = advance(cases, policy)
+        who.append(index)
+        what.append(choice.action)
+        how.append(choice.probability)
+        over = cases.keep(done)
+        mask[index[done]] = over.mask
+        decision[index[done]] = over.decision_of(choice.action[done])
+        loss[index[done]] = over.loss_of(choice.action[done])
+        cases, index = cases.keep(~done), index[~done]
+    case = np.concatenate(who)
+    order = np.argsort(case, kind="stable")  # from step after step to episode after episode
+    known = None if problem.known is None else problem.known[rows]
+    return Episodes(
+        row=rows,
+        action=np.concatenate(what)[order],
+        probability=np.concatenate(how)[order],
+        length=np.bincount(case, minlength=n),
+        mask=mask,
+        cost=schema.prices.cost(mask, known),
+        decision=decision,
+        loss=loss,
+    )
+
+
+class Steps(NamedTuple):
+    """The S states of E stored episodes, side by side."""
+
+    cases: Cases  # S
+    action: Ints  # S
+    episode: Ints  # S
+    t: Ints  # S
+
+
+def replay(problem: Problem, row: Ints, action: NDArray[Any], length: Ints, cap: int | None) -> Steps:
+    """Rebuilds every state of stored episodes from the decisions: row (E), action (E, L), length (E)."""
+    schema, E = problem.schema, len(row)
+    episode = np.repeat(np.arange(E), length)
+    t = np.arange(len(episode)) - np.repeat(np.cumsum(length) - length, length)
+    flat: Ints = action[episode, t].astype(np.int64)
+    # when[e, f]: the step at which test f was bought; a state at step t holds what was bought before t
+    never = np.iinfo(np.int16).max if action.shape[1] < np.iinfo(np.int16).max else np.iinfo(np.int32).max
+    when = np.full((E, schema.n_tests), never, np.int16 if never < 2**15 else np.int32)
+    if problem.known is not None:
+        when[problem.known[row]] = -1
+    buys = flat >= schema.first_test
+    when[episode[buys], flat[buys] - schema.first_test] = t[buys]
+    mask = when[episode] < t.astype(when.dtype)[:, None]
+    return Steps(Cases(problem, row[episode], mask, cap), flat, episode, t)

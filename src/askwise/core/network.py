@@ -1,0 +1,124 @@
+"""The Q-network: an encoder of [x ⊙ m, m], which can be replaced, and dueling heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from askwise.core.episode import State
+from askwise.core.problem import Floats, Schema
+from askwise.errors import InputError
+
+# Makes an encoder for a schema and a width: a module from S, C + F (values, then mask) to S, `out_features`.
+Encoder = Callable[[Schema, int], nn.Module]
+
+
+def dense(schema: Schema, width: int) -> nn.Module:
+    """Three fully connected layers of equal width, each with a ReLU.
+
+    Paper: section 3.2, three hidden layers
+    """
+    sizes = [len(schema.columns) + schema.n_tests, width, width, width]
+    layers: list[nn.Module] = []
+    for a, b in zip(sizes, sizes[1:], strict=False):
+        layers += [nn.Linear(a, b), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+class Convolutional(nn.Module):
+    """For images: values and mask are two channels of a height x width picture. Use as `Convolutional.of(28, 28)`."""
+
+    def __init__(self, schema: Schema, width: int, rows: int, columns: int) -> None:
+        super().__init__()
+        if len(schema.columns) != rows * columns:
+            raise InputError(
+                f"pictures of {rows} x {columns} need {rows * columns} columns; there are {len(schema.columns)}"
+            )
+        self.shape = rows, columns
+        self.owner: Tensor
+        self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
+        self.body = nn.Sequential(
+            nn.Conv2d(2, 16, 3, stride=2, padding=1), nn.ReLU(inplace=True),
+            nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU(inplace=True),
+            nn.Flatten(),
+            nn.Linear(32 * -(-rows // 4) * -(-columns // 4), width), nn.ReLU(inplace=True),
+        )  # fmt: skip
+
+    @classmethod
+    def of(cls, rows: int, columns: int) -> Encoder:
+        return lambda schema, width: cls(schema, width, rows, columns)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        C = len(self.owner)
+        planes = torch.stack([inputs[:, :C], inputs[:, C:][:, self.owner]], 1)  # S, 2, C
+        encoded: Tensor = self.body(planes.view(-1, 2, *self.shape))
+        return encoded
+
+
+class QNetwork(nn.Module):
+    """Q(s, a) = V(s) + A(s, a) - mean over a' of A(s, a').
+
+    Paper: section 3.1, dueling architecture
+    """
+
+    def __init__(self, schema: Schema, width: int, encoder: Encoder = dense) -> None:
+        super().__init__()
+        self.encoder = encoder(schema, width)
+        # value and advantages are one product; the first output is the value
+        self.head = nn.Linear(self._encoded_width(schema), 1 + schema.n_actions)
+
+    def _encoded_width(self, schema: Schema) -> int:
+        with torch.no_grad():
+            out = self.encoder.eval()(torch.zeros(2, len(schema.columns) + schema.n_tests))
+        if out.ndim != 2 or len(out) != 2:
+            raise InputError(f"the encoder turns 2 states into shape {tuple(out.shape)}; it must be (2, some width)")
+        return int(out.shape[1])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        out = self.head(self.encoder(inputs))
+        return dueling(out[:, :1], out[:, 1:])
+
+
+def dueling(value: Tensor, advantage: Tensor) -> Tensor:
+    """Q = V + A - mean A.
+
+    Paper: section 3.1, dueling architecture
+    """
+    return advantage + (value - advantage.mean(1, keepdim=True))
+
+
+@torch.no_grad()
+def soft_update(target: nn.Module, network: nn.Module, rho: float) -> None:
+    """φ := (1 - ρ) φ + ρ θ.
+
+    Paper: section 3.1, target network, algorithm 2
+    """
+    torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), rho)
+    for mine, theirs in zip(target.buffers(), network.buffers(), strict=True):
+        mine.copy_(theirs)
+
+
+def inputs(values: Floats, mask: Any) -> Tensor:
+    """S, C + F: the network's input, values and mask side by side."""
+    C = values.shape[1]
+    both = np.empty((len(values), C + mask.shape[1]), np.float32)
+    both[:, :C] = values
+    both[:, C:] = mask
+    return torch.from_numpy(both)
+
+
+class NetworkValues:
+    """A network as a function of states, for policies."""
+
+    def __init__(self, network: nn.Module, device: torch.device) -> None:
+        self.network = network
+        self.device = device
+
+    @torch.inference_mode()
+    def __call__(self, state: State) -> Floats:
+        q: Floats = self.network(inputs(state.values, state.mask).to(self.device)).cpu().numpy()
+        return q

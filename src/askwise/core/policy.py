@@ -1,0 +1,124 @@
+"""Policies: from what is known of B cases to what is done next. They see a `State` and nothing else: no row, no label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.episode import State
+from askwise.core.prices import Bools, Ints
+from askwise.core.problem import Floats
+
+QFunction = Callable[[State], Floats]  # B, A
+
+
+class Choice(NamedTuple):
+    """What B cases do next, and the probability with which they do it."""
+
+    action: Ints
+    probability: Floats
+
+
+class Policy(Protocol):
+    """Anything that can act on a state."""
+
+    def act(self, state: State) -> Choice: ...
+
+
+def greedy(q: Floats, legal: Bools) -> Ints:
+    """The best legal action. Classes come first, so that a tie is broken towards stopping.
+
+    Paper: section 3.1, greedy policy
+    """
+    return np.where(legal, q, -np.inf).argmax(1)
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Always the action with the largest value."""
+
+    q: QFunction
+
+    def act(self, state: State) -> Choice:
+        return Choice(greedy(self.q(state), state.legal), np.ones(len(state.mask), np.float32))
+
+
+@dataclass(frozen=True)
+class Exploring:
+    """ε-greedy: with probability ε any legal action, classes included. Without a value function: purely random.
+
+    Paper: section 3.2, ε-greedy policy
+    """
+
+    q: QFunction | None
+    epsilon: float
+    rng: np.random.Generator
+
+    def act(self, state: State) -> Choice:
+        B = len(state.mask)
+        anywhere = self.epsilon / state.legal.sum(1)
+        explore = self.rng.random(B) < self.epsilon
+        noise = self.rng.random((int(explore.sum()), state.legal.shape[1]), dtype=np.float32)
+        random = np.where(state.legal[explore], noise, -1).argmax(1)
+        if self.q is None:
+            action = np.zeros(B, np.int64)
+            action[explore] = random
+            return Choice(action, anywhere.astype(np.float32))
+        best = greedy(self.q(state), state.legal)
+        action = best.copy()
+        action[explore] = random
+        return Choice(action, (anywhere + (1 - self.epsilon) * (action == best)).astype(np.float32))
+
+
+def random_policy(rng: np.random.Generator) -> Exploring:
+    """Any legal action with equal probability.
+
+    Paper: algorithm 2, replay buffer
+    """
+    return Exploring(None, 1.0, rng)
+
+
+@dataclass(frozen=True)
+class Always:
+    """Says one class at once and buys nothing."""
+
+    decision: int
+
+    def act(self, state: State) -> Choice:
+        B = len(state.mask)
+        return Choice(np.full(B, self.decision), np.ones(B, np.float32))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Follows `second` for a share of the cases and `first` for the others. Each case draws once, from a hash of the seed
+    and its key, so that the draw does not depend on the batch and stays the same along the episode.
+
+    Paper: section 2.4, stochastic policy
+    """
+
+    first: Policy
+    second: Policy
+    share: float
+    seed: int = 0
+
+    def act(self, state: State) -> Choice:
+        takes_second = uniform(state.key, self.seed) < self.share
+        action = np.empty(len(takes_second), np.int64)
+        probability = np.empty(len(takes_second), np.float32)
+        for arm, who in ((self.first, ~takes_second), (self.second, takes_second)):
+            if who.any():
+                action[who], probability[who] = arm.act(State(*(part[who] for part in state)))
+        return Choice(action, probability)
+
+
+def uniform(key: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
+    """A number in [0, 1) for each key: the finishing steps of SplitMix64 over key and seed."""
+    z = key + np.uint64((seed * 2 + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return (z ^ (z >> np.uint64(31))) / 2.0**64

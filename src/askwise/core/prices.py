@@ -1,0 +1,178 @@
+"""What a set of tests costs: a monotone set function, in exact arithmetic.
+
+cost(S) = sum of the prices of the tests that must be carried out for S + each set-up that any of these needs, once.
+
+A *set-up* is a price that several tests share (one blood draw). A *derived* test is computed from others: it costs what is unpaid
+of them and marks them as paid. Because cost is a function of the set, the order of buying never changes the total, and
+price(a | S) = cost(S + a) - cost(S).
+
+Money is counted in integers of the smallest unit, so that ten purchases at 0.2 fit a budget of 2.0 exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.errors import InputError, did_you_mean
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+def exact(value: Any, what: str) -> Fraction:
+    """The number a person wrote: 0.1 is one tenth, not the nearest binary fraction to it."""
+    try:
+        # str of a float (also of a float32) is the shortest decimal that means it
+        number = value if isinstance(value, Fraction) else Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{what} is {value!r}; it must be a finite number, 0 or more") from None
+    if number < 0:
+        raise InputError(f"{what} is {value!r}; it must be a finite number, 0 or more")
+    return number
+
+
+class Paid(NamedTuple):
+    """What need not be paid (again) by each of B cases."""
+
+    tests: Bools  # B, F: carried out for money, or known from the start
+    setups: Bools  # B, G
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Prices of F tests and G shared set-ups, in whole units."""
+
+    own: Ints  # F
+    setup: Ints  # G
+    member: Bools  # F, G: test f needs set-up g
+    closure: Bools  # F, F: to yield test f, test j must have been carried out (always itself)
+    unit: Fraction  # money per unit
+
+    @classmethod
+    def build(
+        cls,
+        tests: Sequence[str],
+        costs: Mapping[str, Any],
+        setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
+        derived: Mapping[str, Sequence[str]] | None = None,
+    ) -> Prices:
+        """`costs` by test; `setup` = {name: (price, tests that share it)}; `derived` = {test: tests it is computed from}.
+
+        A derived test may be left out of `costs`; if it is there, that is a fee on top of what it is computed from.
+        """
+        setup, derived = dict(setup or {}), dict(derived or {})
+        index = {t: i for i, t in enumerate(tests)}
+
+        def position(name: str, where: str) -> int:
+            if name not in index:
+                raise InputError(f"{where} names the test {name!r}, which does not exist; {did_you_mean(name, tests)}")
+            return index[name]
+
+        for name in costs:
+            position(name, "the price list")
+        missing = [t for t in tests if t not in costs and t not in derived]
+        if missing:
+            raise InputError(f"test {missing[0]!r} has no price; give one (0 if it is free)")
+        own = [exact(costs.get(t, 0), f"the price of test {t!r}") for t in tests]
+        shared = [exact(amount, f"the price of set-up {name!r}") for name, (amount, _) in setup.items()]
+
+        closure = np.eye(len(tests), dtype=bool)
+        for name, sources in derived.items():
+            if not sources:
+                raise InputError(f"derived test {name!r} is computed from nothing; name the tests it is computed from")
+            for source in sources:
+                closure[position(name, "`derived`"), position(source, f"derived test {name!r}")] = True
+        for _ in range(len(derived)):  # what a source is computed from is needed too
+            closure = closure | (closure.astype(np.int64) @ closure.astype(np.int64) > 0)
+        mutual = closure & closure.T & ~np.eye(len(tests), dtype=bool)
+        loops = [d for d, s in derived.items() if d in s or mutual[index[d]].any()]
+        if loops:
+            raise InputError(f"derived test {loops[0]!r} is computed from itself; remove the circle")
+
+        member = np.zeros((len(tests), len(setup)), bool)
+        for g, (name, (_, members)) in enumerate(setup.items()):
+            if not members:
+                raise InputError(f"set-up {name!r} has no tests; name those that share it")
+            for test in members:
+                if test in derived:
+                    raise InputError(
+                        f"test {test!r} is derived and also listed in set-up {name!r}; a derived test already pays the "
+                        "set-ups of what it is computed from, so list it in one of the two"
+                    )
+                if member[position(test, f"set-up {name!r}"), g]:
+                    raise InputError(f"set-up {name!r} lists test {test!r} twice; list it once")
+                member[index[test], g] = True
+
+        unit = Fraction(1, math.lcm(1, *(x.denominator for x in own + shared)))
+        units = [[int(x / unit) for x in xs] for xs in (own, shared)]
+        if sum(units[0]) + sum(units[1]) >= 2**62:
+            raise InputError("the prices differ by too many digits to be counted exactly; round them")
+        return cls(np.array(units[0], np.int64), np.array(units[1], np.int64), member, closure, unit)
+
+    @property
+    def plain(self) -> bool:
+        """No set-ups and no derived tests: cost is a simple sum."""
+        return not self.member.size and not self._derived.size
+
+    @cached_property
+    def _derived(self) -> Ints:
+        return np.flatnonzero(self.closure.sum(1) > 1)
+
+    @property
+    def total(self) -> int:
+        """The cost of everything, in units."""
+        return int(self.own.sum() + self.setup[self.member.any(0)].sum())
+
+    @property
+    def alone(self) -> Ints:
+        """F: what each test costs when nothing has been paid."""
+        return self.marginal(self.paid(np.zeros((1, len(self.own)), bool)))[0]
+
+    def money(self, units: Any) -> Any:
+        """Units as an amount of money, for showing and for rewards; comparisons stay in units."""
+        return units * self.unit.numerator / self.unit.denominator
+
+    def paid(self, mask: Bools, known: Bools | None = None) -> Paid:
+        """What is settled when the tests in `mask` are held, of which those in `known` were there from the start.
+
+        A known value costs nothing and need not be carried out again, but no set-up was paid for it.
+        """
+        bought = mask if known is None else mask & ~known
+        carried_out = bought
+        for d in self._derived:
+            carried_out = carried_out | (bought[:, d, None] & self.closure[d])
+        if known is not None:
+            carried_out = carried_out & ~known
+        return Paid(carried_out if known is None else carried_out | known, self._opened(carried_out))
+
+    def _opened(self, carried_out: Bools) -> Bools:
+        if not self.member.shape[1]:
+            return np.zeros((len(carried_out), 0), bool)
+        opened: Bools = carried_out.astype(np.float32) @ self.member.astype(np.float32) > 0
+        return opened
+
+    def marginal(self, paid: Paid) -> Ints:
+        """B, F: price(a | S) of every test."""
+        price: Ints = np.where(paid.tests, 0, self.own + (~paid.setups * self.setup) @ self.member.T.astype(np.int64))
+        for d in self._derived:
+            price[:, d] = self.bill(paid, np.broadcast_to(self.closure[d], paid.tests.shape))
+        return price
+
+    def bill(self, paid: Paid, wanted: Bools) -> Ints:
+        """B: what must still be paid to hold all tests in `wanted` (B, F)."""
+        new = self.paid(wanted).tests & ~paid.tests
+        bill: Ints = new @ self.own + (self._opened(new) & ~paid.setups) @ self.setup
+        return bill
+
+    def cost(self, mask: Bools, known: Bools | None = None) -> Ints:
+        """B: cost(S) of each row of `mask`, where `known` tests were there from the start."""
+        none = np.zeros_like(mask) if known is None else known
+        return self.bill(Paid(none, np.zeros((len(mask), len(self.setup)), bool)), mask & ~none)

@@ -1,0 +1,334 @@
+"""What is decided, what can be bought, and the rows it is learned from.
+
+Variants of the problem are data here, not flags elsewhere: macro-features are `Schema.owner`, missing values `Problem.available`,
+features known before the start `Problem.known`, misclassification costs and class weights `Problem.loss`, balanced sampling
+`Problem.weight`, an existing classifier `Problem.external`.
+
+Shapes: N rows, C columns, F tests, K classes, A = K (+ 1) + F actions: classes first, then the existing classifier, then tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askwise.core.prices import Bools, Ints, Prices
+from askwise.errors import InputError, did_you_mean
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """Names, prices, and which columns a test reveals."""
+
+    columns: tuple[str, ...]
+    tests: tuple[str, ...]
+    classes: tuple[Any, ...]
+    owner: Ints  # C: the test that reveals each column
+    prices: Prices
+    external_needs: Bools | None = None  # F: the tests an existing classifier needs, if there is one
+
+    @classmethod
+    def build(
+        cls,
+        columns: Sequence[str],
+        classes: Sequence[Any],
+        costs: Mapping[str, Any] | Sequence[Any] | None = None,
+        reveals: Mapping[str, Sequence[str]] | None = None,
+        setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
+        derived: Mapping[str, Sequence[str]] | None = None,
+        external_needs: Sequence[str] | None = None,
+    ) -> Schema:
+        """`reveals` = {test: columns}: a macro-feature or a vector-valued feature. Every other column is a test of its own.
+
+        `costs` by test name, or in the order of the tests; without it every test that is not derived costs 1.
+        `setup` and `derived`: see `Prices.build`. `external_needs`: the tests an existing classifier needs.
+        """
+        _distinct(columns, "column")
+        _distinct(classes, "class")
+        if len(classes) < 2:
+            raise InputError(f"there is only one class, {classes[0]!r}; a decision needs two or more" if classes else
+                             "there are no classes; a decision needs two or more")  # fmt: skip
+        revealed: dict[str, str] = {}
+        for test, names in (reveals or {}).items():
+            if not len(names):
+                raise InputError(f"test {test!r} reveals nothing; name its columns or remove it")
+            for name in names:
+                if name not in columns:
+                    raise InputError(
+                        f"test {test!r} reveals the column {name!r}, which does not exist; {did_you_mean(name, columns)}"
+                    )
+                if name in revealed:
+                    raise InputError(f"column {name!r} is revealed by both {revealed[name]!r} and {test!r}; keep one")
+                revealed[name] = test
+        tests = list(dict.fromkeys(revealed.get(c, c) for c in columns))
+        clash = [c for c in columns if c not in revealed and c in (reveals or {})]
+        if clash:
+            raise InputError(f"test {clash[0]!r} has the name of a column that it does not reveal; rename one of them")
+        if not tests:
+            raise InputError("there are no columns, so nothing can be bought")
+        index = {t: i for i, t in enumerate(tests)}
+        if costs is None:
+            costs = {t: 1 for t in tests if t not in (derived or {})}
+        elif not isinstance(costs, Mapping):
+            if len(costs) != len(tests):
+                raise InputError(f"there are {len(costs)} prices for {len(tests)} tests; give one for each")
+            costs = dict(zip(tests, costs, strict=True))
+        needs = None
+        if external_needs is not None:
+            needs = np.zeros(len(tests), bool)
+            for t in external_needs:
+                if t not in index:
+                    raise InputError(f"the existing classifier needs the test {t!r}, which does not exist; "
+                                     f"{did_you_mean(t, tests)}")  # fmt: skip
+                needs[index[t]] = True
+        owner = np.array([index[revealed.get(c, c)] for c in columns], np.int64)
+        prices = Prices.build(tests, costs, setup, derived)
+        return cls(tuple(columns), tuple(tests), tuple(classes), owner, prices, needs)
+
+    @property
+    def n_tests(self) -> int:
+        return len(self.tests)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def first_test(self) -> int:
+        """The action that buys test 0; the action before it, if it is not a class, asks the existing classifier."""
+        return self.n_classes + (self.external_needs is not None)
+
+    @property
+    def n_actions(self) -> int:
+        return self.first_test + self.n_tests
+
+    @cached_property
+    def one_column_each(self) -> bool:
+        return bool(len(self.owner) == self.n_tests and (self.owner == np.arange(self.n_tests)).all())
+
+    def by_column(self, mask: NDArray[Any]) -> NDArray[Any]:
+        """B, C from B, F: each column takes what holds for the test that reveals it."""
+        return mask if self.one_column_each else mask[:, self.owner]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows of cases. X holds 0 where a value is missing; `available` says which tests a row can be sold."""
+
+    schema: Schema
+    X: Floats  # N, C
+    y: Ints | None  # N, classes as 0..K-1; None when only decisions are wanted
+    available: Bools | None  # N, F; None: every row has every test
+    known: Bools | None  # N, F; None: no case knows anything at the start
+    loss: Doubles  # K, K: loss[truth, decision]
+    weight: Doubles | None  # N: how often a row is drawn in training; None: all alike
+    external: Ints | None  # N: what the existing classifier says
+    ids: NDArray[Any] | None  # N: names of the cases, for draws that do not depend on the batch
+
+    @classmethod
+    def build(
+        cls,
+        schema: Schema,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        known: ArrayLike | Sequence[str] | None = None,
+        loss: ArrayLike | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        weight: ArrayLike | None = None,
+        external: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Problem:
+        """Checks everything once, so that nothing below needs to.
+
+        X: N x C numbers, scaled, NaN where missing; a test with a missing column cannot be bought for that row.
+        y: values from `schema.classes`. known: names of tests free for everyone, or a mask N x F. loss: K x K, loss[truth, decision]. class_weight: by
+        class, or 'balanced': multiplies the losses of cases of that class, so that costs are still averaged over the
+        cases as they come. weight: how often to draw each row in training, or 'balanced'.
+        """
+        K, F = schema.n_classes, schema.n_tests
+        data = np.asarray(X)
+        if data.ndim != 2 or data.shape[1] != len(schema.columns):
+            raise InputError(f"the data has shape {data.shape}; it must be rows x {len(schema.columns)} columns")
+        if not len(data):
+            raise InputError("there are no rows")
+        data = data.astype(np.float32, copy=False)
+        lacks = np.isnan(data)
+        if (bad := np.argwhere(np.isinf(data))).size:
+            row, column = bad[0]
+            raise InputError(f"column {schema.columns[column]!r} holds {data[row, column]} in row {row}; "
+                             "values must be finite, or missing")  # fmt: skip
+        available = None
+        if lacks.any():
+            data = np.where(lacks, np.float32(0), data)
+            gone = np.zeros((len(data), F), bool)
+            for column, test in enumerate(schema.owner):
+                gone[:, test] |= lacks[:, column]
+            available = ~gone
+
+        labels = None if y is None else _codes(y, schema.classes, len(data), "the target")
+        mask = None if known is None else _known(known, schema, available, len(data))
+        if external is not None and schema.external_needs is None:
+            raise InputError(
+                "there are answers of an existing classifier, but the schema does not say which tests it needs"
+            )
+        if external is None and schema.external_needs is not None:
+            raise InputError("the schema has an existing classifier, but its answers for these rows are not given")
+        answers = None if external is None else _codes(external, schema.classes, len(data), "the existing classifier")
+        names = None if ids is None else np.asarray(ids)
+        if names is not None and len(names) != len(data):
+            raise InputError(f"there are {len(names)} case ids for {len(data)} rows")
+        draws = None
+        if isinstance(weight, str):
+            weight = _balanced(weight, labels, K)[labels]
+        if weight is not None:
+            draws = np.asarray(weight, np.float64)
+            if draws.shape != (len(data),) or not np.isfinite(draws).all() or (draws < 0).any() or not draws.sum():
+                raise InputError(f"the row weights must be {len(data)} finite numbers, 0 or more, not all 0")
+        table = _loss(loss, K)
+        if class_weight is not None:
+            table = table * _class_weight(class_weight, labels, schema.classes)[:, None]
+        return cls(schema, data, labels, available, mask, table, draws, answers, names)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def take(self, rows: NDArray[Any]) -> Problem:
+        """The same problem on some of the rows."""
+        picked = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows]
+            for name in ("X", "y", "available", "known", "weight", "external", "ids")
+        }
+        return replace(self, **picked)
+
+    def with_loss(self, loss: Doubles) -> Problem:
+        """The same rows judged by another loss, for instance a validation set by the training set's class weights."""
+        return replace(self, loss=loss)
+
+    def trainable(self) -> Problem:
+        """Itself, if a policy can be learned from it."""
+        if self.y is None:
+            raise InputError("there is no target to learn from")
+        present = np.unique(self.y)
+        if len(present) < 2:
+            raise InputError(f"every row has the class {self.schema.classes[present[0]]!r}; "
+                             "learning needs rows of two classes or more")  # fmt: skip
+        return self
+
+    def draw(self, n: int, rng: np.random.Generator) -> Ints:
+        """n rows, drawn with replacement, by weight if there are weights."""
+        if self._weight_below is None:
+            return rng.integers(len(self), size=n)
+        return np.searchsorted(self._weight_below, rng.random(n), "right").clip(max=len(self) - 1)
+
+    @cached_property
+    def _weight_below(self) -> Doubles | None:
+        return None if self.weight is None else np.cumsum(self.weight) / self.weight.sum()
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """N: what a draw for a case depends on: its id or, without ids, the values of its row."""
+        return hash_cases(self.X if self.ids is None else self.ids)
+
+
+def hash_cases(what: NDArray[Any]) -> NDArray[np.uint64]:
+    """One number per row of a matrix of values, or per id, whatever else is in the batch."""
+    if what.ndim == 1:
+        what = np.ascontiguousarray(what.astype(str))
+    else:
+        what = np.ascontiguousarray(what.astype(np.float32)) + np.float32(0)  # -0.0 is 0.0
+    words = what.view(np.uint32).reshape(len(what), -1)
+    text = what.dtype.kind == "U"
+    key = np.full(len(what), 0xCBF29CE484222325, np.uint64)
+    for word in words.T:  # FNV-1a over 32-bit words; the zeros that pad short ids are passed over
+        mixed = (key ^ word) * np.uint64(0x100000001B3)
+        key = np.where(word == 0, key, mixed) if text else mixed
+    return key
+
+
+def _distinct(names: Sequence[Any], what: str) -> None:
+    seen: set[Any] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"the {what} {name!r} is there twice; every {what} needs a name of its own")
+        seen.add(name)
+
+
+def _codes(values: ArrayLike, classes: Sequence[Any], n: int, what: str) -> Ints:
+    given = np.asarray(values)
+    if given.shape != (n,):
+        raise InputError(f"{what} has shape {given.shape}; there must be one value for each of {n} rows")
+    distinct, inverse = np.unique(given, return_inverse=True)
+    index = {c: k for k, c in enumerate(classes)}
+    for value in distinct.tolist():
+        if value not in index:
+            row = int(np.flatnonzero(given == value)[0]) if value == value else 0
+            raise InputError(f"{what} is {value!r} in row {row}, which is not a class; {did_you_mean(value, classes)}")
+    codes: Ints = np.array([index[v] for v in distinct.tolist()], np.int64)[inverse]
+    return codes
+
+
+def _known(known: Any, schema: Schema, available: Bools | None, n: int) -> Bools:
+    given = np.asarray(known)
+    if given.dtype.kind in "US":
+        mask = np.zeros((n, schema.n_tests), bool)
+        for name in given.tolist():
+            if name not in schema.tests:
+                raise InputError(f"the test {name!r} is said to be known, but does not exist; "
+                                 f"{did_you_mean(name, schema.tests)}")  # fmt: skip
+            mask[:, schema.tests.index(name)] = True
+        return mask if available is None else mask & available
+    if given.shape != (n, schema.n_tests) or given.dtype != bool:
+        raise InputError(f"what is known must be names of tests, or true and false of shape {(n, schema.n_tests)}; "
+                         f"it is {given.dtype} of shape {given.shape}")  # fmt: skip
+    if available is not None and (bad := np.argwhere(given & ~available)).size:
+        raise InputError(
+            f"test {schema.tests[bad[0, 1]]!r} is said to be known in row {bad[0, 0]}, but its value is missing"
+        )
+    return given
+
+
+def _loss(loss: ArrayLike | None, K: int) -> Doubles:
+    if loss is None:
+        return 1.0 - np.eye(K)
+    table = np.asarray(loss, np.float64)
+    if table.shape != (K, K):
+        raise InputError(
+            f"the loss matrix has shape {table.shape}; for {K} classes it must be {(K, K)}, loss[truth, decision]"
+        )
+    if not np.isfinite(table).all() or (table < 0).any():
+        raise InputError(
+            "the loss matrix holds a value that is negative or not finite; losses must be finite numbers, 0 or more"
+        )
+    if not table.any():
+        raise InputError("the loss matrix is all zeros, so no decision matters; give some decision a loss")
+    return table
+
+
+def _balanced(word: str, labels: Ints | None, K: int) -> Doubles:
+    if word != "balanced":
+        raise InputError(f"weights are {word!r}; they must be numbers or 'balanced'")
+    if labels is None:
+        raise InputError("'balanced' weights need a target")
+    counts = np.bincount(labels, minlength=K)
+    weights: Doubles = len(labels) / (K * np.maximum(counts, 1.0))
+    return weights
+
+
+def _class_weight(given: Mapping[Any, float] | str, labels: Ints | None, classes: Sequence[Any]) -> Doubles:
+    if isinstance(given, str):
+        return _balanced(given, labels, len(classes))
+    for name, value in given.items():
+        if name not in classes:
+            raise InputError(f"a weight is given for {name!r}, which is not a class; {did_you_mean(name, classes)}")
+        if not (np.isfinite(value) and value >= 0):
+            raise InputError(f"the weight of class {name!r} is {value!r}; it must be a finite number, 0 or more")
+    return np.array([given.get(c, 1.0) for c in classes], np.float64)

@@ -1,0 +1,422 @@
+"""Training: double dueling DQN with Retrace, as a generator of snapshots. Choosing among them is the caller's work.
+
+Paper: algorithm 1, algorithm 2
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from askwise.core.budget import Budget
+from askwise.core.config import TrainConfig
+from askwise.core.episode import Cases, Steps, advance, replay, rollout
+from askwise.core.memory import Batch, Memory
+from askwise.core.network import Encoder, NetworkValues, QNetwork, dense, inputs, soft_update
+from askwise.core.policy import Exploring, Greedy, Policy, random_policy
+from askwise.core.prices import Ints
+from askwise.core.problem import Problem, Schema
+from askwise.core.targets import (
+    clip_target,
+    greedy_action,
+    retrace,
+    squared_error,
+    target_policy_probability,
+    target_policy_value,
+    truncated_ratio,
+)
+from askwise.errors import InputError, StateError
+
+Weights = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a policy comes to on some rows: mean cost in money, mean loss, share of right decisions."""
+
+    cost: float
+    loss: float
+    accuracy: float
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The network at one moment, and what its greedy policy comes to."""
+
+    step: int
+    lam: float
+    train: Measure
+    validation: Measure
+    weights: Weights
+
+
+def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None) -> Measure:
+    """Rolls the policy out and averages."""
+    done = rollout(problem, policy, cap, rows)
+    truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
+    cost = float(problem.schema.prices.money(done.cost.mean()))
+    return Measure(cost, float(done.loss.mean()), float((done.decision == truth).mean()))
+
+
+class Trainer:
+    """One training run. Iterate over it for snapshots, or call `advance` for one step at a time.
+
+    State lives in the network, the memory and the price controller; `state` hands all of it out.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        validation: Problem,
+        budget: Budget,
+        config: TrainConfig,
+        seed: int = 0,
+        encoder: Encoder = dense,
+    ) -> None:
+        self.problem, self.validation = problem.trainable(), validation.trainable()
+        self.budget, self.config, self.seed = budget, config, seed
+        if budget == Budget():
+            raise InputError("there is no budget; give Tradeoff(lam), AverageBudget(b) or HardBudget(b)")
+        prices = problem.schema.prices
+        self.cap = budget.cap(prices)
+        self.price = budget.controller(prices, problem.loss, config.price_rate, config.lr_scale, config.price_momentum)
+        self.rng = np.random.default_rng(seed)
+        self.step = 0
+        self.pretrained = 0
+        self.pretrain_errors: list[float] = []
+        self.device = torch.get_default_device() if config.device is None else torch.device(config.device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.network = QNetwork(problem.schema, config.width, encoder).to(self.device).eval()
+            self.torch_rng = torch.get_rng_state()
+        self.target = copy.deepcopy(self.network)
+        self.optimiser = self._adam(config.lr_pretrain)
+        self.memory = Memory(config.memory_episodes, problem.schema.n_tests + 1, problem.schema.n_actions)
+        self.measured = [_some(len(p), config.measure_rows, seed) for p in (problem, validation)]
+        B = config.parallel_cases
+        self.live = Cases.start(problem, np.zeros(B, np.int64), self.cap)
+        self.trail_action = np.zeros((B, self.memory.action.shape[1]), self.memory.action.dtype)
+        self.trail_probability = np.zeros(self.trail_action.shape, np.float32)
+        self.trail_length = np.zeros(B, np.int32)
+        # what is drawn must be the same after a restart, whatever was drawn before it
+        self._check = self._pretrain_states(min(len(validation), 2_048), validation, np.random.default_rng(seed + 1))
+
+    # ------------------------------------------------------------------ the loop
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        """Trains to the end of the schedule and yields what was learned after every window."""
+        while not self.finished:
+            snapshot = self.advance()
+            if snapshot is not None:
+                yield snapshot
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.config.max_steps
+
+    @property
+    def pretraining(self) -> bool:
+        return self.step == 0 and self.memory.size == 0
+
+    def advance(self) -> Snapshot | None:
+        """One gradient step, of pretraining first and then of learning; a snapshot at the end of each window."""
+        with self._own_random_numbers():
+            if self.pretraining:
+                if self._pretrain_more():
+                    self._pretrain_step()
+                else:
+                    self._begin()
+                return None
+            self._act()
+            self._learn(self.memory.sample(self.config.batch_steps, self.rng))
+            self.step += 1
+            return self._window() if self.step % self.config.window == 0 else None
+
+    def _window(self) -> Snapshot:
+        """Measures the greedy policy and moves lambda.
+
+        Paper: algorithm 1
+        """
+        greedy = self.policy()
+        train = measure(self.problem, greedy, self.cap, self.measured[0])
+        validation = measure(self.validation, greedy, self.cap, self.measured[1])
+        snapshot = Snapshot(self.step, self.price.lam, train, validation, weights_of(self.network))
+        self.price.update(train.cost, self.config.halvings(self.step))
+        return snapshot
+
+    def policy(self) -> Greedy:
+        """The greedy policy of the network as it is now; it changes as training goes on."""
+        return Greedy(NetworkValues(self.network, self.device))
+
+    # ------------------------------------------------------------------ pretraining
+
+    def _pretrain_more(self) -> bool:
+        """Every twentieth of the way the error on validation states is measured; three times no better is enough."""
+        if self.pretrained >= self.config.pretrain_steps:
+            return False
+        if self.pretrained % max(1, self.config.pretrain_steps // 20) == 0:
+            with torch.inference_mode():
+                self.pretrain_errors.append(float(self._pretrain_error(*self._check)))
+            return not np.argmin(self.pretrain_errors) < len(self.pretrain_errors) - 3
+        return True
+
+    def _pretrain_step(self) -> None:
+        """Fits the class outputs on randomly masked rows.
+
+        Paper: algorithm 2, pretrain; section 3.2, pretraining
+        """
+        self._descend(self._pretrain_error(*self._pretrain_states(self.config.pretrain_batch, self.problem, self.rng)))
+        self.pretrained += 1
+
+    def _pretrain_states(self, n: int, problem: Problem, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and targets of n states: m_i ~ Bernoulli(p), p = u³ for each state, u ~ U(0, 1)."""
+        row = problem.draw(n, rng)
+        cases = Cases.start(problem, row, None)
+        p = rng.random((n, 1), dtype=np.float32) ** np.float32(self.config.pretrain_power)
+        more = rng.random(cases.mask.shape, dtype=np.float32) < p
+        cases.mask |= more if problem.available is None else more & problem.available[row]
+        assert problem.y is not None
+        states, target = cases.observe(), -problem.loss[problem.y[row]]
+        return inputs(states.values, states.mask).to(self.device), torch.from_numpy(target).float().to(self.device)
+
+    def _pretrain_error(self, states: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        q: torch.Tensor = self.network(states)
+        return squared_error(target, q[:, : target.shape[1]])
+
+    def _begin(self) -> None:
+        """From pretraining to learning: φ := θ, a new optimiser, cases to work on, a memory of random episodes.
+
+        Paper: algorithm 2, initialisation
+        """
+        self.target.load_state_dict(self.network.state_dict())
+        self.optimiser = self._adam(self.config.lr_start)
+        self.live = Cases.start(self.problem, self.problem.draw(len(self.live.row), self.rng), self.cap)
+        rows = self.problem.draw(self.config.memory_episodes, self.rng)
+        self.memory.add_episodes(rollout(self.problem, random_policy(self.rng), self.cap, rows))
+
+    # ------------------------------------------------------------------ acting and learning
+
+    def _act(self) -> None:
+        """One step of every parallel case with the ε-greedy policy; finished episodes go to memory, new cases take their place.
+
+        Paper: algorithm 2, simulate one step
+        """
+        epsilon = self.config.epsilon(self.step)
+        explorer = Exploring(NetworkValues(self.network, self.device), epsilon, self.rng)
+        choice, done = advance(self.live, explorer)
+        everyone = np.arange(len(done))
+        self.trail_action[everyone, self.trail_length] = choice.action
+        self.trail_probability[everyone, self.trail_length] = choice.probability
+        self.trail_length += 1
+        over = np.flatnonzero(done)
+        if not over.size:
+            return
+        longest = int(self.trail_length[over].max())
+        self.memory.add(
+            self.live.row[over],
+            self.trail_action[over, :longest],
+            self.trail_probability[over, :longest],
+            self.trail_length[over],
+        )
+        fresh = Cases.start(self.problem, self.problem.draw(len(over), self.rng), self.cap)
+        self.live.row[over], self.live.mask[over] = fresh.row, fresh.mask
+        self.trail_length[over] = 0
+
+    def _learn(self, batch: Batch) -> None:
+        """One step of gradient descent on a batch of whole episodes, then one of the target network.
+
+        Paper: algorithm 2, gradient descent
+        """
+        steps = replay(self.problem, batch.row, batch.action, batch.length, self.cap)
+        legal = torch.from_numpy(steps.cases.legal(self.config.estimate_missing)).to(self.device)
+        action = torch.from_numpy(steps.action).to(self.device)
+        states = self._inputs(steps)
+        self.network.train()
+        q_theta = self.network(states)
+        self.network.eval()
+        with torch.no_grad():
+            q = self._targets(steps, batch, q_theta.detach(), self.target(states), action, legal)
+        self._set_lr(self.config.lr(self.step))
+        self._descend(squared_error(q, q_theta.gather(1, action[:, None])[:, 0]))
+        soft_update(self.target, self.network, self.config.rho)
+
+    def _inputs(self, steps: Steps) -> torch.Tensor:
+        cases = steps.cases
+        values = self.problem.X[cases.row]
+        values *= self.problem.schema.by_column(cases.mask)
+        return inputs(values, cases.mask).to(self.device)
+
+    def _targets(
+        self,
+        steps: Steps,
+        batch: Batch,
+        q_theta: torch.Tensor,
+        q_phi: torch.Tensor,
+        action: torch.Tensor,
+        legal: torch.Tensor,
+    ) -> torch.Tensor:
+        """S: q_t of every replayed step, its rewards priced with today's lambda.
+
+        Paper: eq. 12; algorithm 2, compute target
+        """
+        cases, eta = steps.cases, self.config.eta(self.step)
+        money = self.problem.schema.prices.money(cases.cost_of(steps.action))
+        reward = -(self.price.lam * money + cases.loss_of(steps.action))
+        best = greedy_action(q_theta, legal)
+        pi = target_policy_probability(action, best, legal, eta)
+        at = torch.from_numpy(steps.episode).to(self.device), torch.from_numpy(steps.t).to(self.device)
+
+        def padded(flat: torch.Tensor) -> torch.Tensor:  # S -> E, L
+            return torch.zeros(batch.action.shape, device=self.device).index_put_(at, flat)
+
+        mu = torch.from_numpy(batch.probability).to(self.device)[at]
+        q = retrace(
+            padded(torch.from_numpy(reward).float().to(self.device)),
+            padded(target_policy_value(q_phi, best, legal, eta)),
+            padded(q_phi.gather(1, action[:, None])[:, 0]),
+            padded(truncated_ratio(pi, mu, self.config.retrace)),
+            self.config.gamma,
+        )
+        return clip_target(q[at], float(self.problem.loss.min()))
+
+    def _descend(self, loss: torch.Tensor) -> None:
+        """Adam, with the gradient's norm clipped.
+
+        Paper: section 3.2, the gradient is normalized
+        """
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.gradient_norm)
+        self.optimiser.step()
+
+    def _adam(self, lr: float) -> torch.optim.Adam:
+        return torch.optim.Adam(self.network.parameters(), lr=lr, fused=True)
+
+    def _set_lr(self, lr: float) -> None:
+        self.optimiser.param_groups[0]["lr"] = lr
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Everything the run consists of: arrays, and facts that fit into JSON."""
+        arrays: dict[str, NDArray[Any]] = {
+            "live/row": self.live.row,
+            "live/mask": self.live.mask,
+            "trail/action": self.trail_action,
+            "trail/probability": self.trail_probability,
+            "trail/length": self.trail_length,
+            "torch_rng": self.torch_rng.numpy(),
+        }
+        arrays |= {f"memory/{k}": v for k, v in self.memory.state().items()}
+        arrays |= {f"network/{k}": v for k, v in weights_of(self.network).items()}
+        arrays |= {f"target/{k}": v for k, v in weights_of(self.target).items()}
+        for i, moments in self.optimiser.state_dict()["state"].items():
+            arrays |= {f"optimiser/{i}/{k}": v.cpu().numpy() for k, v in moments.items()}
+        facts = {
+            "run": self._identity(),
+            "step": self.step,
+            "pretrained": self.pretrained,
+            "pretrain_errors": self.pretrain_errors,
+            "price": asdict(self.price),
+            "rng": self.rng.bit_generator.state,
+        }
+        return {k: np.array(v) for k, v in arrays.items()}, facts
+
+    def load(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> None:
+        """Takes over what `state` handed out; the run goes on as if it had never stopped."""
+        mine, theirs = self._identity(), facts.get("run", {})
+        for name, value in mine.items():
+            if theirs.get(name) != value:
+                raise StateError(
+                    f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}"
+                )
+
+        def part(prefix: str) -> dict[str, NDArray[Any]]:
+            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+        self.step, self.pretrained = facts["step"], facts["pretrained"]
+        self.pretrain_errors = list(facts["pretrain_errors"])
+        self.price = type(self.price)(**facts["price"])
+        self.rng.bit_generator.state = facts["rng"]
+        self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
+        self.live = Cases(self.problem, arrays["live/row"].copy(), arrays["live/mask"].copy(), self.cap)
+        self.trail_action = arrays["trail/action"].copy()
+        self.trail_probability = arrays["trail/probability"].copy()
+        self.trail_length = arrays["trail/length"].copy()
+        self.memory.load(part("memory/"))
+        load_weights(self.network, part("network/"))
+        load_weights(self.target, part("target/"))
+        self.optimiser = self._adam(self.config.lr_pretrain if self.pretraining else self.config.lr_start)
+        moments: dict[int, dict[str, torch.Tensor]] = {}
+        for name, value in part("optimiser/").items():
+            i, kind = name.split("/")
+            moments.setdefault(int(i), {})[kind] = torch.from_numpy(value.copy())
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
+
+    def _identity(self) -> dict[str, Any]:
+        """What must agree for a checkpoint to be this run's."""
+        return {
+            "config": self.config.to_dict(),
+            "budget": str(self.budget),
+            "seed": self.seed,
+            "data": fingerprint(self.problem) + fingerprint(self.validation),
+            "network": str(self.network),
+        }
+
+    @contextmanager
+    def _own_random_numbers(self) -> Iterator[None]:
+        """An encoder with dropout draws from this run's numbers, not from the program's."""
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self.torch_rng)
+            yield
+            self.torch_rng = torch.get_rng_state()
+
+
+def weights_of(network: torch.nn.Module) -> Weights:
+    """A copy of all parameters and buffers."""
+    return {k: v.detach().cpu().numpy().copy() for k, v in network.state_dict().items()}
+
+
+def load_weights(network: torch.nn.Module, weights: Weights) -> None:
+    """The inverse of `weights_of`."""
+    network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in weights.items()})
+
+
+def policy_of(weights: Weights, schema: Schema, config: TrainConfig, encoder: Encoder = dense) -> Greedy:
+    """The greedy policy of a snapshot's weights."""
+    device = torch.get_default_device() if config.device is None else torch.device(config.device)
+    with torch.random.fork_rng(devices=[]):
+        network = QNetwork(schema, config.width, encoder)
+    load_weights(network, weights)
+    return Greedy(NetworkValues(network.to(device).eval(), device))
+
+
+def fingerprint(problem: Problem) -> str:
+    """Short, and different for different data."""
+    digest = hashlib.sha256()
+    for part in (
+        problem.X,
+        problem.y,
+        problem.available,
+        problem.known,
+        problem.loss,
+        problem.weight,
+        problem.external,
+    ):
+        digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _some(n: int, most: int, seed: int) -> Ints:
+    """All rows, or `most` of them, the same ones throughout a run."""
+    if not most or n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

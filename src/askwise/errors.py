@@ -1,0 +1,28 @@
+"""One family of errors. Each message is one sentence for the person who reads it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AskwiseError(ValueError):
+    """Something askwise was given cannot be used; the message says what, and what would be right."""
+
+
+class InputError(AskwiseError):
+    """Data, prices, budgets or settings that contradict themselves or each other."""
+
+
+class StateError(AskwiseError):
+    """A file that does not hold what it should, or belongs to another run."""
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """The end of an error sentence: a guess at what was meant, or what there is to choose from."""
+    names = [str(k) for k in known]
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(repr(n) for n in names[:8])
+    return f"there are {shown}{', ...' if len(names) > 8 else ''}"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.prices import Prices, exact
-from askwise.core.problem import Doubles
+from askwise.core.problem import Problem
 from askwise.errors import InputError
 
 
@@ -30,9 +30,7 @@ class Budget:
 
     def __and__(self, other: Budget) -> Budget:
         if (self.average is not None and other.lam is not None) or (self.lam is not None and other.average is not None):
-            raise InputError(
-                "a trade-off and an average budget contradict each other: an average budget finds its own price"
-            )
+            raise InputError("a trade-off and an average budget contradict each other: an average budget finds its own price")
         parts: dict[str, Any] = {}
         for name in ("lam", "average", "hard"):
             mine, theirs = getattr(self, name), getattr(other, name)
@@ -53,16 +51,20 @@ class Budget:
 
     __repr__ = __str__
 
+    def to_dict(self) -> dict[str, Any]:
+        """Exactly what it is, in words that fit into JSON."""
+        return {"lam": self.lam, "average": str(self.average), "hard": str(self.hard)}
+
     def cap(self, prices: Prices) -> int | None:
         """The most whole units a case may cost; None when there is no hard budget.
 
-        Paper: section 2.5, c(F + a) <= b
+        Paper: section 2.5, restricted actions
         """
-        return None if self.hard is None else math.floor(self.hard / prices.unit)
+        return None if self.hard is None else min(math.floor(self.hard / prices.unit), prices.total)
 
-    def controller(self, prices: Prices, loss: Doubles, rate: float, scale: float, momentum: float) -> PriceController:
+    def controller(self, problem: Problem, rate: float, scale: float, momentum: float) -> PriceController:
         """The object that holds lambda during training; it moves only for an average budget."""
-        largest = float(loss.max())
+        prices = problem.schema.prices
         alone = np.array([prices.money(int(u)) for u in prices.alone])
         positive = alone[alone > 0]
         if not positive.size:  # everything is free
@@ -70,15 +72,15 @@ class Budget:
         total = prices.money(prices.total)
         if self.average is None:
             # With only a hard budget costs do not count, but a noisy maximum must not spend for nothing: ties go to stopping.
-            lam = self.lam if self.lam is not None else 1e-3 * largest / total
+            lam = self.lam if self.lam is not None else 1e-3 * problem.stake / total
             return PriceController(lam=lam, moves=False)
         return PriceController(
             lam=0.0,
             moves=True,
             target=float(self.average),
             # in the paper's unit costs and 0/1 loss this is rate / sum of costs, whatever the money is counted in
-            gain=rate * largest / positive.mean() / total,
-            most=largest / positive.min(),  # at this price no test is worth buying
+            gain=rate * problem.stake / positive.mean() / total,
+            most=float(problem.loss.max()) / positive.min(),  # at this price no test is worth buying
             scale=scale,
             momentum=momentum,
         )
@@ -112,7 +114,7 @@ def HardBudget(b: Any) -> Budget:
 class PriceController:
     """Gradient ascent on the Lagrangian in lambda, with momentum and a step that shrinks in epochs.
 
-    Paper: eq. 5, algorithm 1 line 2
+    Paper: eq. 5; algorithm 1, update λ
     """
 
     lam: float
@@ -144,6 +146,6 @@ def lagrangian(loss: float, cost: float, lam: float, b: float) -> float:
 def lagrangian_slope(cost: float, b: float) -> float:
     """∇_λ L = E[z - b].
 
-    Paper: algorithm 1 line 2
+    Paper: algorithm 1, update λ
     """
     return cost - b

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from askwise.errors import InputError, did_you_mean
 
-# Paper: table A.1 (b)
 _PAPER: dict[str, dict[str, Any]] = {
     "mnist": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
     "cifar": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
@@ -16,12 +17,14 @@ _PAPER: dict[str, dict[str, Any]] = {
     "diabetes": {"width": 128, "epoch": 100},
 }
 
+_SHARES = ("gamma", "retrace", "rho", "epsilon_start", "epsilon_end", "eta_start", "eta_end", "lr_scale", "price_momentum")
+
 
 @dataclass(frozen=True)
 class TrainConfig:
     """Settings of one training run. The defaults are the paper's for its smaller tables; times are counted in gradient steps.
 
-    Paper: table A.1
+    Paper: table A.1 (a)
     """
 
     width: int = 128
@@ -76,6 +79,8 @@ class TrainConfig:
     """Momentum of the ascent in lambda."""
     window_epochs: float = 0.1
     """How often the policy is measured, lambda moves and a snapshot is handed out."""
+    stop_epochs: float = 4
+    """Training ends early when this many epochs brought nothing and it has settled, oscillates or overfits; 0: never."""
     measure_rows: int = 0
     """Measure on at most this many training and validation rows; 0: on all."""
     estimate_missing: bool = False
@@ -88,10 +93,15 @@ class TrainConfig:
             value = getattr(self, field.name)
             if field.name in ("device", "estimate_missing"):
                 continue
-            kind = int if field.type == "int" else float
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or value != kind(value) or value < 0:
-                raise InputError(f"setting {field.name!r} is {value!r}; it must be "
-                                 f"{'a whole number' if kind is int else 'a number'}, 0 or more")  # fmt: skip
+            whole = field.type == "int"
+            right = isinstance(value, numbers.Integral) if whole else isinstance(value, numbers.Real) and math.isfinite(value)
+            if isinstance(value, bool) or not right or value < 0:
+                raise InputError(
+                    f"setting {field.name!r} is {value!r}; it must be a {'whole' if whole else 'finite'} number, 0 or more"
+                )
+            if field.name in _SHARES and value > 1:
+                raise InputError(f"setting {field.name!r} is {value!r}; it is a share and must be at most 1")
+            object.__setattr__(self, field.name, int(value) if whole else float(value))  # a NumPy number becomes a plain one
         for name in (
             "width",
             "epoch",
@@ -108,7 +118,7 @@ class TrainConfig:
     def paper(cls, name: str) -> TrainConfig:
         """The appendix table's values for mnist, cifar, forest, miniboone or diabetes.
 
-        Paper: table A.1
+        Paper: table A.1 (b)
         """
         if name not in _PAPER:
             raise InputError(f"the paper has no settings for {name!r}; {did_you_mean(name, _PAPER)}")

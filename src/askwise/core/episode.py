@@ -3,7 +3,7 @@
 A state is (row, mask): which case, and which of its tests are held. Cost is a function of the mask, so nothing else needs
 keeping, and a state rebuilt from stored decisions is the state that was visited.
 
-Paper: section 2.3, algorithm 3
+Paper: section 2.3, the MDP; algorithm 3
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ class State(NamedTuple):
     legal: Bools  # B, A: what may be done now
     key: NDArray[np.uint64]  # B: identifies the case, for draws that stay the same along its episode
 
+    def keep(self, which: Bools) -> State:
+        """Only some of the cases."""
+        return State(self.values[which], self.mask[which], self.legal[which], self.key[which])
+
 
 @dataclass(eq=False)
 class Cases:
@@ -51,16 +55,21 @@ class Cases:
 
         Paper: section 3.2, observation
         """
+        return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row])
+
+    def values(self) -> Floats:
+        """B, C: x ⊙ m."""
         values = self.problem.X[self.row]
         values *= self.problem.schema.by_column(self.mask)
-        return State(values, self.mask, self.legal(), self.problem.keys[self.row])
+        values += 0.0  # a hidden negative value has become -0.0, which would show its sign
+        return values
 
     def legal(self, any_available: bool = False) -> Bools:
         """B, A. Deciding is always possible. A test can be bought once, if the row has it and the hard budget allows it.
 
         `any_available` also counts tests the row lacks: the variation the paper tried and rejected.
 
-        Paper: section 2.5, section 2.6
+        Paper: section 2.5, restricted actions; section 2.6, missing features
         """
         schema, B = self.problem.schema, len(self.row)
         legal = np.ones((B, schema.n_actions), bool)
@@ -86,12 +95,12 @@ class Cases:
     def cost_of(self, action: Ints) -> Ints:
         """B: c(a | F̄) in units; 0 for a class.
 
-        Paper: section 2.3, r(s, a) for a in A_f
+        Paper: section 2.3, reward of a feature; algorithm 3, reward
         """
         schema = self.problem.schema
         test = action - schema.first_test
         if schema.prices.plain and schema.external_needs is None:
-            return np.where(test >= 0, schema.prices.own[test], 0)  # a negative index is some price, and not taken
+            return np.where(test >= 0, schema.prices.own[np.maximum(test, 0)], 0)
         wanted = np.zeros_like(self.mask)
         buys = np.flatnonzero(test >= 0)
         wanted[buys, test[buys]] = True
@@ -102,7 +111,7 @@ class Cases:
     def loss_of(self, action: Ints) -> Doubles:
         """B: ℓ(a, y); 0 for a test, and everywhere when the labels are not known.
 
-        Paper: section 2.3, r(s, a) for a in A_c
+        Paper: section 2.3, reward of a class; algorithm 3, reward
         """
         problem, K = self.problem, self.problem.schema.n_classes
         if problem.y is None:
@@ -121,7 +130,7 @@ class Cases:
     def step(self, action: Ints) -> None:
         """F̄ := F̄ ∪ {a}. The existing classifier leaves all that it needed bought.
 
-        Paper: algorithm 3, section 2.3, t(s, a)
+        Paper: section 2.3, transition; algorithm 3, add the feature
         """
         schema = self.problem.schema
         self.mask = self.mask.copy()
@@ -146,10 +155,19 @@ def advance(cases: Cases, policy: Policy) -> tuple[Choice, Bools]:
     """One step of every case: observe, choose, pay. Returns the choices and which cases have been decided."""
     state = cases.observe()
     choice = policy.act(state)
-    if not state.legal[np.arange(len(choice.action)), choice.action].all():
+    if choice.action.min() < 0 or not state.legal[np.arange(len(choice.action)), choice.action].all():
         raise AssertionError(f"{type(policy).__name__} chose an action that is not legal")
     cases.step(choice.action)
     return choice, choice.action < cases.problem.schema.first_test
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a policy comes to on some rows: mean cost in money, mean loss, share of right decisions."""
+
+    cost: float
+    loss: float
+    accuracy: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +224,14 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
         decision=decision,
         loss=loss,
     )
+
+
+def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None) -> Measure:
+    """Rolls the policy out and averages."""
+    done = rollout(problem, policy, cap, rows)
+    truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
+    cost = float(problem.schema.prices.money(done.cost.mean()))
+    return Measure(cost, float(done.loss.mean()), float((done.decision == truth).mean()))
 
 
 class Steps(NamedTuple):

@@ -2,7 +2,7 @@
 
 States are rebuilt from the decisions (`episode.replay`) and rewards priced with today's lambda, so a stale lambda cannot exist.
 
-Paper: algorithm 2, circular buffer
+Paper: algorithm 2, add to memory
 """
 
 from __future__ import annotations

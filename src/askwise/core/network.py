@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from askwise.core.episode import State
@@ -15,6 +17,7 @@ from askwise.errors import InputError
 
 # Makes an encoder for a schema and a width: a module from S, C + F (values, then mask) to S, `out_features`.
 Encoder = Callable[[Schema, int], nn.Module]
+Weights = dict[str, NDArray[Any]]
 
 
 def dense(schema: Schema, width: int) -> nn.Module:
@@ -24,7 +27,7 @@ def dense(schema: Schema, width: int) -> nn.Module:
     """
     sizes = [len(schema.columns) + schema.n_tests, width, width, width]
     layers: list[nn.Module] = []
-    for a, b in zip(sizes, sizes[1:], strict=False):
+    for a, b in pairwise(sizes):
         layers += [nn.Linear(a, b), nn.ReLU(inplace=True)]
     return nn.Sequential(*layers)
 
@@ -35,9 +38,7 @@ class Convolutional(nn.Module):
     def __init__(self, schema: Schema, width: int, rows: int, columns: int) -> None:
         super().__init__()
         if len(schema.columns) != rows * columns:
-            raise InputError(
-                f"pictures of {rows} x {columns} need {rows * columns} columns; there are {len(schema.columns)}"
-            )
+            raise InputError(f"pictures of {rows} x {columns} need {rows * columns} columns; there are {len(schema.columns)}")
         self.shape = rows, columns
         self.owner: Tensor
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
@@ -95,7 +96,7 @@ def dueling(value: Tensor, advantage: Tensor) -> Tensor:
 def soft_update(target: nn.Module, network: nn.Module, rho: float) -> None:
     """φ := (1 - ρ) φ + ρ θ.
 
-    Paper: section 3.1, target network, algorithm 2
+    Paper: section 3.1, target network; algorithm 2, update φ
     """
     torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), rho)
     for mine, theirs in zip(target.buffers(), network.buffers(), strict=True):
@@ -122,3 +123,13 @@ class NetworkValues:
     def __call__(self, state: State) -> Floats:
         q: Floats = self.network(inputs(state.values, state.mask).to(self.device)).cpu().numpy()
         return q
+
+
+def weights_of(network: nn.Module) -> Weights:
+    """A copy of all parameters and buffers."""
+    return {k: v.detach().cpu().numpy().copy() for k, v in network.state_dict().items()}
+
+
+def load_weights(network: nn.Module, weights: Weights) -> None:
+    """The inverse of `weights_of`."""
+    network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in weights.items()})

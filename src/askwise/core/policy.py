@@ -34,7 +34,8 @@ def greedy(q: Floats, legal: Bools) -> Ints:
 
     Paper: section 3.1, greedy policy
     """
-    return np.where(legal, q, -np.inf).argmax(1)
+    best: Ints = np.where(legal, q, -np.inf).argmax(1)
+    return best
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Exploring:
 def random_policy(rng: np.random.Generator) -> Exploring:
     """Any legal action with equal probability.
 
-    Paper: algorithm 2, replay buffer
+    Paper: algorithm 2, initialise memory
     """
     return Exploring(None, 1.0, rng)
 
@@ -112,7 +113,7 @@ class Mixture:
         probability = np.empty(len(takes_second), np.float32)
         for arm, who in ((self.first, ~takes_second), (self.second, takes_second)):
             if who.any():
-                action[who], probability[who] = arm.act(State(*(part[who] for part in state)))
+                action[who], probability[who] = arm.act(state.keep(who))
         return Choice(action, probability)
 
 
@@ -121,4 +122,4 @@ def uniform(key: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
     z = key + np.uint64((seed * 2 + 1) * 0x9E3779B97F4A7C15 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
-    return (z ^ (z >> np.uint64(31))) / 2.0**64
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 2.0**53

@@ -28,10 +28,10 @@ Ints = NDArray[np.int64]
 
 
 def exact(value: Any, what: str) -> Fraction:
-    """The number a person wrote: 0.1 is one tenth, not the nearest binary fraction to it."""
+    """The number a person meant: 0.1 is one tenth, not the nearest binary fraction to it, and 0.1 + 0.2 is three tenths."""
     try:
-        # str of a float (also of a float32) is the shortest decimal that means it
-        number = value if isinstance(value, Fraction) else Fraction(str(value))
+        # twelve digits of a float are meant, the rest is rounding; str of a float32 is the shortest decimal for it
+        number = value if isinstance(value, Fraction) else Fraction(f"{value:.12g}" if isinstance(value, float) else str(value))
     except (ValueError, ZeroDivisionError):
         raise InputError(f"{what} is {value!r}; it must be a finite number, 0 or more") from None
     if number < 0:
@@ -53,7 +53,7 @@ class Prices:
     own: Ints  # F
     setup: Ints  # G
     member: Bools  # F, G: test f needs set-up g
-    closure: Bools  # F, F: to yield test f, test j must have been carried out (always itself)
+    sources: Bools  # F, F: test f is computed from test j
     unit: Fraction  # money per unit
 
     @classmethod
@@ -69,6 +69,9 @@ class Prices:
         A derived test may be left out of `costs`; if it is there, that is a fee on top of what it is computed from.
         """
         setup, derived = dict(setup or {}), dict(derived or {})
+        for name, pair in setup.items():
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2 or isinstance(pair[1], str):
+                raise InputError(f"set-up {name!r} is {pair!r}; it must be a pair (price, tests that share it)")
         index = {t: i for i, t in enumerate(tests)}
 
         def position(name: str, where: str) -> int:
@@ -84,18 +87,15 @@ class Prices:
         own = [exact(costs.get(t, 0), f"the price of test {t!r}") for t in tests]
         shared = [exact(amount, f"the price of set-up {name!r}") for name, (amount, _) in setup.items()]
 
-        closure = np.eye(len(tests), dtype=bool)
-        for name, sources in derived.items():
-            if not sources:
+        sources = np.zeros((len(tests), len(tests)), bool)
+        for name, of in derived.items():
+            if not len(of):
                 raise InputError(f"derived test {name!r} is computed from nothing; name the tests it is computed from")
-            for source in sources:
-                closure[position(name, "`derived`"), position(source, f"derived test {name!r}")] = True
-        for _ in range(len(derived)):  # what a source is computed from is needed too
-            closure = closure | (closure.astype(np.int64) @ closure.astype(np.int64) > 0)
-        mutual = closure & closure.T & ~np.eye(len(tests), dtype=bool)
-        loops = [d for d, s in derived.items() if d in s or mutual[index[d]].any()]
-        if loops:
-            raise InputError(f"derived test {loops[0]!r} is computed from itself; remove the circle")
+            for source in of:
+                sources[position(name, "`derived`"), position(source, f"derived test {name!r}")] = True
+        circle = _circle(sources)
+        if circle is not None:
+            raise InputError(f"derived test {tests[circle]!r} is computed from itself; remove the circle")
 
         member = np.zeros((len(tests), len(setup)), bool)
         for g, (name, (_, members)) in enumerate(setup.items()):
@@ -115,16 +115,27 @@ class Prices:
         units = [[int(x / unit) for x in xs] for xs in (own, shared)]
         if sum(units[0]) + sum(units[1]) >= 2**62:
             raise InputError("the prices differ by too many digits to be counted exactly; round them")
-        return cls(np.array(units[0], np.int64), np.array(units[1], np.int64), member, closure, unit)
+        return cls(np.array(units[0], np.int64), np.array(units[1], np.int64), member, sources, unit)
 
     @property
     def plain(self) -> bool:
         """No set-ups and no derived tests: cost is a simple sum."""
-        return not self.member.size and not self._derived.size
+        return not self.member.size and not self._derived
 
     @cached_property
-    def _derived(self) -> Ints:
-        return np.flatnonzero(self.closure.sum(1) > 1)
+    def _derived(self) -> list[int]:
+        """Derived tests, each before those that it is computed from."""
+        order: list[int] = []
+
+        def visit(test: int) -> None:
+            if test not in order:
+                for source in np.flatnonzero(self.sources[test]).tolist():
+                    visit(source)
+                order.append(test)
+
+        for test in np.flatnonzero(self.sources.any(1)).tolist():
+            visit(test)
+        return [test for test in reversed(order) if self.sources[test].any()]
 
     @property
     def total(self) -> int:
@@ -134,7 +145,8 @@ class Prices:
     @property
     def alone(self) -> Ints:
         """F: what each test costs when nothing has been paid."""
-        return self.marginal(self.paid(np.zeros((1, len(self.own)), bool)))[0]
+        alone: Ints = self.marginal(self.paid(np.zeros((1, len(self.own)), bool)))[0]
+        return alone
 
     def money(self, units: Any) -> Any:
         """Units as an amount of money, for showing and for rewards; comparisons stay in units."""
@@ -145,13 +157,16 @@ class Prices:
 
         A known value costs nothing and need not be carried out again, but no set-up was paid for it.
         """
-        bought = mask if known is None else mask & ~known
-        carried_out = bought
+        settled = np.zeros_like(mask) if known is None else known
+        carried_out = self._carried_out(mask, settled)
+        return Paid(carried_out | settled, self._opened(carried_out))
+
+    def _carried_out(self, wanted: Bools, settled: Bools) -> Bools:
+        """B, F: what must be carried out for `wanted`. A test that is settled is not, nor is what it would be computed from."""
+        new = wanted & ~settled
         for d in self._derived:
-            carried_out = carried_out | (bought[:, d, None] & self.closure[d])
-        if known is not None:
-            carried_out = carried_out & ~known
-        return Paid(carried_out if known is None else carried_out | known, self._opened(carried_out))
+            new |= new[:, d, None] & self.sources[d] & ~settled
+        return new
 
     def _opened(self, carried_out: Bools) -> Bools:
         if not self.member.shape[1]:
@@ -163,16 +178,27 @@ class Prices:
         """B, F: price(a | S) of every test."""
         price: Ints = np.where(paid.tests, 0, self.own + (~paid.setups * self.setup) @ self.member.T.astype(np.int64))
         for d in self._derived:
-            price[:, d] = self.bill(paid, np.broadcast_to(self.closure[d], paid.tests.shape))
+            price[:, d] = self.bill(paid, np.broadcast_to(np.arange(len(self.own)) == d, paid.tests.shape))
         return price
 
     def bill(self, paid: Paid, wanted: Bools) -> Ints:
         """B: what must still be paid to hold all tests in `wanted` (B, F)."""
-        new = self.paid(wanted).tests & ~paid.tests
+        new = self._carried_out(wanted, paid.tests)
         bill: Ints = new @ self.own + (self._opened(new) & ~paid.setups) @ self.setup
         return bill
 
     def cost(self, mask: Bools, known: Bools | None = None) -> Ints:
         """B: cost(S) of each row of `mask`, where `known` tests were there from the start."""
         none = np.zeros_like(mask) if known is None else known
-        return self.bill(Paid(none, np.zeros((len(mask), len(self.setup)), bool)), mask & ~none)
+        return self.bill(Paid(none, np.zeros((len(mask), len(self.setup)), bool)), mask)
+
+
+def _circle(sources: Bools) -> int | None:
+    """A test that is, over any number of steps, computed from itself."""
+    reach = sources.copy()
+    for _ in range(len(sources)):
+        further = reach | (reach.astype(np.float32) @ sources.astype(np.float32) > 0)
+        if (further == reach).all():
+            break
+        reach = further
+    return next(iter(np.flatnonzero(reach.diagonal()).tolist()), None)

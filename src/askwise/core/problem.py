@@ -9,6 +9,7 @@ Shapes: N rows, C columns, F tests, K classes, A = K (+ 1) + F actions: classes 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from askwise.core import checks
 from askwise.core.prices import Bools, Ints, Prices
 from askwise.errors import InputError, did_you_mean
 
@@ -51,8 +53,8 @@ class Schema:
         `costs` by test name, or in the order of the tests; without it every test that is not derived costs 1.
         `setup` and `derived`: see `Prices.build`. `external_needs`: the tests an existing classifier needs.
         """
-        _distinct(columns, "column")
-        _distinct(classes, "class")
+        checks.distinct(columns, "column")
+        checks.distinct(classes, "class")
         if len(classes) < 2:
             raise InputError(f"there is only one class, {classes[0]!r}; a decision needs two or more" if classes else
                              "there are no classes; a decision needs two or more")  # fmt: skip
@@ -143,29 +145,21 @@ class Problem:
         known: ArrayLike | Sequence[str] | None = None,
         loss: ArrayLike | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
-        weight: ArrayLike | None = None,
+        weight: ArrayLike | str | None = None,
         external: ArrayLike | None = None,
         ids: ArrayLike | None = None,
     ) -> Problem:
         """Checks everything once, so that nothing below needs to.
 
         X: N x C numbers, scaled, NaN where missing; a test with a missing column cannot be bought for that row.
-        y: values from `schema.classes`. known: names of tests free for everyone, or a mask N x F. loss: K x K, loss[truth, decision]. class_weight: by
-        class, or 'balanced': multiplies the losses of cases of that class, so that costs are still averaged over the
-        cases as they come. weight: how often to draw each row in training, or 'balanced'.
+        y: values from `schema.classes`. known: names of tests free for everyone, or a mask N x F.
+        loss: K x K, loss[truth, decision]. class_weight: by class, or 'balanced': multiplies the losses of cases of that
+        class, so that costs are still averaged over the cases as they come. weight: how often to draw each row in
+        training, or 'balanced'. external: what the existing classifier says of each row. ids: names of the cases.
         """
         K, F = schema.n_classes, schema.n_tests
-        data = np.asarray(X)
-        if data.ndim != 2 or data.shape[1] != len(schema.columns):
-            raise InputError(f"the data has shape {data.shape}; it must be rows x {len(schema.columns)} columns")
-        if not len(data):
-            raise InputError("there are no rows")
-        data = data.astype(np.float32, copy=False)
+        data = checks.table(X, schema.columns)
         lacks = np.isnan(data)
-        if (bad := np.argwhere(np.isinf(data))).size:
-            row, column = bad[0]
-            raise InputError(f"column {schema.columns[column]!r} holds {data[row, column]} in row {row}; "
-                             "values must be finite, or missing")  # fmt: skip
         available = None
         if lacks.any():
             data = np.where(lacks, np.float32(0), data)
@@ -174,36 +168,27 @@ class Problem:
                 gone[:, test] |= lacks[:, column]
             available = ~gone
 
-        labels = None if y is None else _codes(y, schema.classes, len(data), "the target")
-        mask = None if known is None else _known(known, schema, available, len(data))
+        n = len(data)
+        labels = None if y is None else checks.codes(y, schema.classes, n, "the target")
+        mask = None if known is None else checks.known(known, schema.tests, available, n)
         if external is not None and schema.external_needs is None:
-            raise InputError(
-                "there are answers of an existing classifier, but the schema does not say which tests it needs"
-            )
+            raise InputError("there are answers of an existing classifier, but the schema does not say which tests it needs")
         if external is None and schema.external_needs is not None:
             raise InputError("the schema has an existing classifier, but its answers for these rows are not given")
-        answers = None if external is None else _codes(external, schema.classes, len(data), "the existing classifier")
+        answers = None if external is None else checks.codes(external, schema.classes, n, "the existing classifier")
         names = None if ids is None else np.asarray(ids)
-        if names is not None and len(names) != len(data):
-            raise InputError(f"there are {len(names)} case ids for {len(data)} rows")
-        draws = None
-        if isinstance(weight, str):
-            weight = _balanced(weight, labels, K)[labels]
-        if weight is not None:
-            draws = np.asarray(weight, np.float64)
-            if draws.shape != (len(data),) or not np.isfinite(draws).all() or (draws < 0).any() or not draws.sum():
-                raise InputError(f"the row weights must be {len(data)} finite numbers, 0 or more, not all 0")
-        table = _loss(loss, K)
-        if class_weight is not None:
-            table = table * _class_weight(class_weight, labels, schema.classes)[:, None]
-        return cls(schema, data, labels, available, mask, table, draws, answers, names)
+        if names is not None and names.shape != (n,):
+            raise InputError(f"the case ids have shape {names.shape}; there must be one for each of {n} rows")
+        draws = None if weight is None else checks.row_weights(weight, labels, K, n)
+        losses = checks.loss(loss, K, 1.0 if class_weight is None else checks.class_weights(class_weight, labels, schema.classes))
+        return cls(schema, data, labels, available, mask, losses, draws, answers, names)
 
     def __len__(self) -> int:
         return len(self.X)
 
     def take(self, rows: NDArray[Any]) -> Problem:
         """The same problem on some of the rows."""
-        picked = {
+        picked: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[rows]
             for name in ("X", "y", "available", "known", "weight", "external", "ids")
         }
@@ -223,15 +208,49 @@ class Problem:
                              "learning needs rows of two classes or more")  # fmt: skip
         return self
 
-    def draw(self, n: int, rng: np.random.Generator) -> Ints:
-        """n rows, drawn with replacement, by weight if there are weights."""
-        if self._weight_below is None:
-            return rng.integers(len(self), size=n)
-        return np.searchsorted(self._weight_below, rng.random(n), "right").clip(max=len(self) - 1)
+    @cached_property
+    def stake(self) -> float:
+        """What is at stake in a case, on average: its largest loss. 1 for 0/1 losses, also with balanced class weights."""
+        return float((self.loss.max(1) if self.y is None else self.loss.max(1)[self.y]).mean())
 
     @cached_property
-    def _weight_below(self) -> Doubles | None:
-        return None if self.weight is None else np.cumsum(self.weight) / self.weight.sum()
+    def scale(self) -> Doubles | None:
+        """N: what rewards of a row are multiplied with, to make up for how often it is drawn; None where all stakes are alike.
+
+        Rows are drawn in proportion to what is at stake in them. The objective stays the same, but a rare class with a large loss
+        is seen often with an ordinary loss, rather than hardly ever with a large one.
+        """
+        stakes = self.loss.max(1)
+        if self.y is None or np.ptp(stakes) == 0:
+            return None
+        scale: Doubles = self.stake / np.where(stakes > 0, stakes, self.stake)[self.y]  # rows without a stake are never drawn
+        return scale
+
+    def draw(self, n: int, rng: np.random.Generator) -> Ints:
+        """n rows with replacement, each in proportion to its weight and its stake."""
+        if self._drawn_below is None:
+            return rng.integers(len(self), size=n)
+        return np.searchsorted(self._drawn_below, rng.random(n), "right").clip(max=len(self) - 1)
+
+    @cached_property
+    def _drawn_below(self) -> Doubles | None:
+        share = np.ones(len(self)) if self.weight is None else self.weight
+        if self.scale is not None and self.y is not None:
+            share = share * self.loss.max(1)[self.y]
+        elif self.weight is None:
+            return None
+        below: Doubles = np.cumsum(share) / share.sum()
+        return below
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short, and different for different rows, losses or prices."""
+        prices = self.schema.prices
+        digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, prices.unit)).encode())
+        parts = (self.X, self.y, self.available, self.known, self.loss, self.weight, self.external, self.schema.owner)
+        for part in (*parts, self.schema.external_needs, prices.own, prices.setup, prices.member, prices.sources):
+            digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
@@ -252,83 +271,3 @@ def hash_cases(what: NDArray[Any]) -> NDArray[np.uint64]:
         mixed = (key ^ word) * np.uint64(0x100000001B3)
         key = np.where(word == 0, key, mixed) if text else mixed
     return key
-
-
-def _distinct(names: Sequence[Any], what: str) -> None:
-    seen: set[Any] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"the {what} {name!r} is there twice; every {what} needs a name of its own")
-        seen.add(name)
-
-
-def _codes(values: ArrayLike, classes: Sequence[Any], n: int, what: str) -> Ints:
-    given = np.asarray(values)
-    if given.shape != (n,):
-        raise InputError(f"{what} has shape {given.shape}; there must be one value for each of {n} rows")
-    distinct, inverse = np.unique(given, return_inverse=True)
-    index = {c: k for k, c in enumerate(classes)}
-    for value in distinct.tolist():
-        if value not in index:
-            row = int(np.flatnonzero(given == value)[0]) if value == value else 0
-            raise InputError(f"{what} is {value!r} in row {row}, which is not a class; {did_you_mean(value, classes)}")
-    codes: Ints = np.array([index[v] for v in distinct.tolist()], np.int64)[inverse]
-    return codes
-
-
-def _known(known: Any, schema: Schema, available: Bools | None, n: int) -> Bools:
-    given = np.asarray(known)
-    if given.dtype.kind in "US":
-        mask = np.zeros((n, schema.n_tests), bool)
-        for name in given.tolist():
-            if name not in schema.tests:
-                raise InputError(f"the test {name!r} is said to be known, but does not exist; "
-                                 f"{did_you_mean(name, schema.tests)}")  # fmt: skip
-            mask[:, schema.tests.index(name)] = True
-        return mask if available is None else mask & available
-    if given.shape != (n, schema.n_tests) or given.dtype != bool:
-        raise InputError(f"what is known must be names of tests, or true and false of shape {(n, schema.n_tests)}; "
-                         f"it is {given.dtype} of shape {given.shape}")  # fmt: skip
-    if available is not None and (bad := np.argwhere(given & ~available)).size:
-        raise InputError(
-            f"test {schema.tests[bad[0, 1]]!r} is said to be known in row {bad[0, 0]}, but its value is missing"
-        )
-    return given
-
-
-def _loss(loss: ArrayLike | None, K: int) -> Doubles:
-    if loss is None:
-        return 1.0 - np.eye(K)
-    table = np.asarray(loss, np.float64)
-    if table.shape != (K, K):
-        raise InputError(
-            f"the loss matrix has shape {table.shape}; for {K} classes it must be {(K, K)}, loss[truth, decision]"
-        )
-    if not np.isfinite(table).all() or (table < 0).any():
-        raise InputError(
-            "the loss matrix holds a value that is negative or not finite; losses must be finite numbers, 0 or more"
-        )
-    if not table.any():
-        raise InputError("the loss matrix is all zeros, so no decision matters; give some decision a loss")
-    return table
-
-
-def _balanced(word: str, labels: Ints | None, K: int) -> Doubles:
-    if word != "balanced":
-        raise InputError(f"weights are {word!r}; they must be numbers or 'balanced'")
-    if labels is None:
-        raise InputError("'balanced' weights need a target")
-    counts = np.bincount(labels, minlength=K)
-    weights: Doubles = len(labels) / (K * np.maximum(counts, 1.0))
-    return weights
-
-
-def _class_weight(given: Mapping[Any, float] | str, labels: Ints | None, classes: Sequence[Any]) -> Doubles:
-    if isinstance(given, str):
-        return _balanced(given, labels, len(classes))
-    for name, value in given.items():
-        if name not in classes:
-            raise InputError(f"a weight is given for {name!r}, which is not a class; {did_you_mean(name, classes)}")
-        if not (np.isfinite(value) and value >= 0):
-            raise InputError(f"the weight of class {name!r} is {value!r}; it must be a finite number, 0 or more")
-    return np.array([given.get(c, 1.0) for c in classes], np.float64)

@@ -19,7 +19,7 @@ def target_policy_value(q_phi: Tensor, best: Tensor, legal: Tensor, eta: float) 
 
     The maximising action comes from θ and its value from φ: double Q-learning.
 
-    Paper: eq. 11, eq. 12
+    Paper: eq. 11; eq. 12
     """
     value = q_phi.gather(1, best[:, None])[:, 0]
     if eta:
@@ -40,7 +40,7 @@ def target_policy_probability(action: Tensor, best: Tensor, legal: Tensor, eta: 
 def truncated_ratio(pi: Tensor, mu: Tensor, trace: float = 1.0) -> Tensor:
     """ρ̄_t = λ_retrace min(π(a_t | s_t) / μ(a_t | s_t), 1).
 
-    Paper: eq. 12, ρ̄
+    Paper: eq. 12, ratio
     """
     return trace * (pi / mu).clamp(max=1.0)
 
@@ -52,7 +52,7 @@ def retrace(r: Tensor, v: Tensor, q_a: Tensor, rho: Tensor, gamma: float = 1.0) 
     q_a_t = Q^φ(s_t, a_t), rho_t = ρ̄_t. The paper prints the expectation at s_t; it must be at s_{t+1}. With ρ̄ = 0 this is the
     one-step target r_t + γ Q^φ(s_{t+1}, argmax_a Q^θ(s_{t+1}, a)).
 
-    Paper: eq. 7, eq. 9, eq. 10, eq. 12
+    Paper: eq. 7; eq. 9; eq. 10; eq. 12
     """
     r, v, q_a, rho = (x.T.contiguous() for x in (r, v, q_a, rho))  # L, E: one time step is one stretch of memory
     q = r.clone()
@@ -64,7 +64,7 @@ def retrace(r: Tensor, v: Tensor, q_a: Tensor, rho: Tensor, gamma: float = 1.0) 
 def clip_target(q: Tensor, smallest_loss: float) -> Tensor:
     """No value exceeds minus the smallest loss, which is 0 in the paper.
 
-    Paper: algorithm 2, clip
+    Paper: algorithm 2, clip the target
     """
     return q.clamp(max=-smallest_loss)
 
@@ -72,6 +72,6 @@ def clip_target(q: Tensor, smallest_loss: float) -> Tensor:
 def squared_error(q: Tensor, q_theta: Tensor) -> Tensor:
     """ℓ_θ(B) = mean over the batch of (q_t - Q^θ(s_t, a_t))².
 
-    Paper: eq. 8, algorithm 2
+    Paper: eq. 8; algorithm 2, gradient descent
     """
     return (q - q_theta).square().mean()

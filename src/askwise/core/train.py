@@ -1,6 +1,6 @@
 """Training: double dueling DQN with Retrace, as a generator of snapshots. Choosing among them is the caller's work.
 
-Paper: algorithm 1, algorithm 2
+Paper: algorithm 1; algorithm 2
 """
 
 from __future__ import annotations
@@ -18,10 +18,20 @@ from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
-from askwise.core.episode import Cases, Steps, advance, replay, rollout
+from askwise.core.episode import Cases, Measure, Steps, advance, measure, replay, rollout
 from askwise.core.memory import Batch, Memory
-from askwise.core.network import Encoder, NetworkValues, QNetwork, dense, inputs, soft_update
-from askwise.core.policy import Exploring, Greedy, Policy, random_policy
+from askwise.core.network import (
+    Encoder,
+    NetworkValues,
+    QNetwork,
+    Weights,
+    dense,
+    inputs,
+    load_weights,
+    soft_update,
+    weights_of,
+)
+from askwise.core.policy import Exploring, Greedy, random_policy
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
 from askwise.core.targets import (
@@ -35,17 +45,6 @@ from askwise.core.targets import (
 )
 from askwise.errors import InputError, StateError
 
-Weights = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """What a policy comes to on some rows: mean cost in money, mean loss, share of right decisions."""
-
-    cost: float
-    loss: float
-    accuracy: float
-
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
@@ -56,14 +55,6 @@ class Snapshot:
     train: Measure
     validation: Measure
     weights: Weights
-
-
-def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None) -> Measure:
-    """Rolls the policy out and averages."""
-    done = rollout(problem, policy, cap, rows)
-    truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
-    cost = float(problem.schema.prices.money(done.cost.mean()))
-    return Measure(cost, float(done.loss.mean()), float((done.decision == truth).mean()))
 
 
 class Trainer:
@@ -85,9 +76,11 @@ class Trainer:
         self.budget, self.config, self.seed = budget, config, seed
         if budget == Budget():
             raise InputError("there is no budget; give Tradeoff(lam), AverageBudget(b) or HardBudget(b)")
-        prices = problem.schema.prices
-        self.cap = budget.cap(prices)
-        self.price = budget.controller(prices, problem.loss, config.price_rate, config.lr_scale, config.price_momentum)
+        self.cap = budget.cap(problem.schema.prices)
+        self.price = budget.controller(problem, config.price_rate, config.lr_scale, config.price_momentum)
+        stakes = problem.loss.max(1, keepdims=True)
+        scaled = problem.loss if problem.scale is None else problem.loss * problem.stake / np.where(stakes > 0, stakes, np.inf)
+        self.smallest_loss = float(scaled.min())
         self.rng = np.random.default_rng(seed)
         self.step = 0
         self.pretrained = 0
@@ -127,7 +120,11 @@ class Trainer:
         return self.step == 0 and self.memory.size == 0
 
     def advance(self) -> Snapshot | None:
-        """One gradient step, of pretraining first and then of learning; a snapshot at the end of each window."""
+        """One gradient step, of pretraining first and then of learning; at the end of each window lambda moves and a snapshot
+        is handed out.
+
+        Paper: algorithm 1
+        """
         with self._own_random_numbers():
             if self.pretraining:
                 if self._pretrain_more():
@@ -138,19 +135,18 @@ class Trainer:
             self._act()
             self._learn(self.memory.sample(self.config.batch_steps, self.rng))
             self.step += 1
-            return self._window() if self.step % self.config.window == 0 else None
+            if self.step % self.config.window:
+                return None
+            snapshot = self.snapshot()
+            self.price.update(snapshot.train.cost, self.config.halvings(self.step))
+            return snapshot
 
-    def _window(self) -> Snapshot:
-        """Measures the greedy policy and moves lambda.
-
-        Paper: algorithm 1
-        """
+    def snapshot(self) -> Snapshot:
+        """Measures the greedy policy as it is now."""
         greedy = self.policy()
         train = measure(self.problem, greedy, self.cap, self.measured[0])
         validation = measure(self.validation, greedy, self.cap, self.measured[1])
-        snapshot = Snapshot(self.step, self.price.lam, train, validation, weights_of(self.network))
-        self.price.update(train.cost, self.config.halvings(self.step))
-        return snapshot
+        return Snapshot(self.step, self.price.lam, train, validation, weights_of(self.network))
 
     def policy(self) -> Greedy:
         """The greedy policy of the network as it is now; it changes as training goes on."""
@@ -185,6 +181,8 @@ class Trainer:
         cases.mask |= more if problem.available is None else more & problem.available[row]
         assert problem.y is not None
         states, target = cases.observe(), -problem.loss[problem.y[row]]
+        if problem.scale is not None:
+            target *= problem.scale[row, None]
         return inputs(states.values, states.mask).to(self.device), torch.from_numpy(target).float().to(self.device)
 
     def _pretrain_error(self, states: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -194,7 +192,7 @@ class Trainer:
     def _begin(self) -> None:
         """From pretraining to learning: φ := θ, a new optimiser, cases to work on, a memory of random episodes.
 
-        Paper: algorithm 2, initialisation
+        Paper: algorithm 2, initialise φ; algorithm 2, initialise environments; algorithm 2, initialise memory
         """
         self.target.load_state_dict(self.network.state_dict())
         self.optimiser = self._adam(self.config.lr_start)
@@ -207,7 +205,7 @@ class Trainer:
     def _act(self) -> None:
         """One step of every parallel case with the ε-greedy policy; finished episodes go to memory, new cases take their place.
 
-        Paper: algorithm 2, simulate one step
+        Paper: algorithm 2, simulate one step; algorithm 2, add to memory; algorithm 3, reset
         """
         epsilon = self.config.epsilon(self.step)
         explorer = Exploring(NetworkValues(self.network, self.device), epsilon, self.rng)
@@ -233,12 +231,12 @@ class Trainer:
     def _learn(self, batch: Batch) -> None:
         """One step of gradient descent on a batch of whole episodes, then one of the target network.
 
-        Paper: algorithm 2, gradient descent
+        Paper: eq. 6; algorithm 1, update θ; algorithm 2, gradient descent
         """
         steps = replay(self.problem, batch.row, batch.action, batch.length, self.cap)
         legal = torch.from_numpy(steps.cases.legal(self.config.estimate_missing)).to(self.device)
         action = torch.from_numpy(steps.action).to(self.device)
-        states = self._inputs(steps)
+        states = inputs(steps.cases.values(), steps.cases.mask).to(self.device)
         self.network.train()
         q_theta = self.network(states)
         self.network.eval()
@@ -247,12 +245,6 @@ class Trainer:
         self._set_lr(self.config.lr(self.step))
         self._descend(squared_error(q, q_theta.gather(1, action[:, None])[:, 0]))
         soft_update(self.target, self.network, self.config.rho)
-
-    def _inputs(self, steps: Steps) -> torch.Tensor:
-        cases = steps.cases
-        values = self.problem.X[cases.row]
-        values *= self.problem.schema.by_column(cases.mask)
-        return inputs(values, cases.mask).to(self.device)
 
     def _targets(
         self,
@@ -270,6 +262,8 @@ class Trainer:
         cases, eta = steps.cases, self.config.eta(self.step)
         money = self.problem.schema.prices.money(cases.cost_of(steps.action))
         reward = -(self.price.lam * money + cases.loss_of(steps.action))
+        if self.problem.scale is not None:
+            reward *= self.problem.scale[cases.row]
         best = greedy_action(q_theta, legal)
         pi = target_policy_probability(action, best, legal, eta)
         at = torch.from_numpy(steps.episode).to(self.device), torch.from_numpy(steps.t).to(self.device)
@@ -285,12 +279,12 @@ class Trainer:
             padded(truncated_ratio(pi, mu, self.config.retrace)),
             self.config.gamma,
         )
-        return clip_target(q[at], float(self.problem.loss.min()))
+        return clip_target(q[at], self.smallest_loss)
 
     def _descend(self, loss: torch.Tensor) -> None:
         """Adam, with the gradient's norm clipped.
 
-        Paper: section 3.2, the gradient is normalized
+        Paper: section 3.2, gradient norm
         """
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -332,12 +326,12 @@ class Trainer:
 
     def load(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
-        mine, theirs = self._identity(), facts.get("run", {})
-        for name, value in mine.items():
+        theirs = facts.get("run")
+        if theirs is None:
+            raise StateError("this is no checkpoint of a training run")
+        for name, value in self._identity().items():
             if theirs.get(name) != value:
-                raise StateError(
-                    f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}"
-                )
+                raise StateError(f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}")
 
         def part(prefix: str) -> dict[str, NDArray[Any]]:
             return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
@@ -364,11 +358,12 @@ class Trainer:
     def _identity(self) -> dict[str, Any]:
         """What must agree for a checkpoint to be this run's."""
         return {
-            "config": self.config.to_dict(),
-            "budget": str(self.budget),
+            **{f"setting {name!r}": value for name, value in self.config.to_dict().items()},
+            "budget": self.budget.to_dict(),
             "seed": self.seed,
-            "data": fingerprint(self.problem) + fingerprint(self.validation),
-            "network": str(self.network),
+            "training data": self.problem.fingerprint,
+            "validation data": self.validation.fingerprint,
+            "network": hashlib.sha256(str(self.network).encode()).hexdigest()[:16],
         }
 
     @contextmanager
@@ -380,16 +375,6 @@ class Trainer:
             self.torch_rng = torch.get_rng_state()
 
 
-def weights_of(network: torch.nn.Module) -> Weights:
-    """A copy of all parameters and buffers."""
-    return {k: v.detach().cpu().numpy().copy() for k, v in network.state_dict().items()}
-
-
-def load_weights(network: torch.nn.Module, weights: Weights) -> None:
-    """The inverse of `weights_of`."""
-    network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in weights.items()})
-
-
 def policy_of(weights: Weights, schema: Schema, config: TrainConfig, encoder: Encoder = dense) -> Greedy:
     """The greedy policy of a snapshot's weights."""
     device = torch.get_default_device() if config.device is None else torch.device(config.device)
@@ -397,22 +382,6 @@ def policy_of(weights: Weights, schema: Schema, config: TrainConfig, encoder: En
         network = QNetwork(schema, config.width, encoder)
     load_weights(network, weights)
     return Greedy(NetworkValues(network.to(device).eval(), device))
-
-
-def fingerprint(problem: Problem) -> str:
-    """Short, and different for different data."""
-    digest = hashlib.sha256()
-    for part in (
-        problem.X,
-        problem.y,
-        problem.available,
-        problem.known,
-        problem.loss,
-        problem.weight,
-        problem.external,
-    ):
-        digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:16]
 
 
 def _some(n: int, most: int, seed: int) -> Ints:

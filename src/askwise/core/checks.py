@@ -1,0 +1,146 @@
+"""What people give, made into arrays, or refused in one sentence that names the column, the value and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.errors import InputError, did_you_mean
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+
+
+def distinct(names: Sequence[Any], what: str) -> None:
+    """Refuses a name that is there twice."""
+    seen: set[Any] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"the {what} {name!r} is there twice; every {what} needs a name of its own")
+        seen.add(name)
+
+
+def table(X: Any, columns: Sequence[str]) -> NDArray[np.float32]:
+    """N, C: finite numbers, or NaN where missing."""
+    try:
+        data = np.asarray(X)
+    except ValueError:
+        raise InputError(f"the rows of the data differ in length; each must have {len(columns)} columns") from None
+    if data.ndim != 2 or data.shape[1] != len(columns):
+        raise InputError(f"the data has shape {data.shape}; it must be rows x {len(columns)} columns")
+    if not len(data):
+        raise InputError("there are no rows")
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+            numbers = data.astype(np.float32, copy=False)
+    except (ValueError, TypeError):
+        row, column = _first_text(data)
+        raise InputError(f"column {columns[column]!r} holds {data[row, column]!r} in row {row}; values must be numbers, "
+                         "or NaN where missing") from None  # fmt: skip
+    if (bad := np.argwhere(np.isinf(numbers))).size:
+        row, column = bad[0]
+        raise InputError(f"column {columns[column]!r} holds {data[row, column]} in row {row}; values must be finite, or missing")
+    return numbers
+
+
+def _first_text(data: NDArray[Any]) -> tuple[int, int]:
+    for row, values in enumerate(data.tolist()):
+        for column, value in enumerate(values):
+            try:
+                float(value)
+            except (ValueError, TypeError):
+                return row, column
+    raise AssertionError("all values are numbers")
+
+
+def codes(values: Any, classes: Sequence[Any], n: int, what: str) -> Ints:
+    """N: the index of each value among the classes."""
+    given = np.asarray(values)
+    if given.shape != (n,):
+        raise InputError(f"{what} has shape {given.shape}; there must be one value for each of {n} rows")
+    index = {c: k for k, c in enumerate(classes)}
+    if given.dtype == object:  # may mix words, numbers and None, which cannot be sorted
+        found = np.array([index.get(v, -1) for v in given.tolist()], np.int64)
+    else:
+        some, inverse = np.unique(given, return_inverse=True)
+        found = np.array([index.get(v, -1) for v in some.tolist()], np.int64)[inverse]
+    if (found < 0).any():
+        row = int(np.argmin(found))
+        value = given[row : row + 1].tolist()[0]
+        raise InputError(f"{what} is {value!r} in row {row}, which is not a class; {did_you_mean(value, classes)}")
+    return found
+
+
+def known(given: Any, tests: Sequence[str], available: Bools | None, n: int) -> Bools:
+    """N, F: from names of tests that everyone knows, or from a mask."""
+    array = np.asarray(given)
+    if array.ndim == 1 and all(isinstance(name, str) for name in array.tolist()):
+        mask = np.zeros((n, len(tests)), bool)
+        for name in array.tolist():
+            if name not in tests:
+                raise InputError(f"the test {name!r} is said to be known, but does not exist; {did_you_mean(name, tests)}")
+            mask[:, list(tests).index(name)] = True
+        return mask if available is None else mask & available
+    if array.shape != (n, len(tests)) or array.dtype != bool:
+        raise InputError(f"what is known must be names of tests, or true and false of shape {(n, len(tests))}; "
+                         f"it is {array.dtype} of shape {array.shape}")  # fmt: skip
+    if available is not None and (bad := np.argwhere(array & ~available)).size:
+        raise InputError(f"test {tests[bad[0, 1]]!r} is said to be known in row {bad[0, 0]}, but its value is missing")
+    return array
+
+
+def loss(given: Any, K: int, class_weight: Doubles | float) -> Doubles:
+    """K, K: loss[truth, decision], each row times the weight of its class."""
+    try:
+        losses = 1.0 - np.eye(K) if given is None else np.asarray(given, np.float64)
+    except (ValueError, TypeError):
+        raise InputError(f"the loss matrix must be {K} rows of {K} numbers, loss[truth, decision]") from None
+    if losses.shape != (K, K):
+        raise InputError(f"the loss matrix has shape {losses.shape}; for {K} classes it must be {(K, K)}, loss[truth, decision]")
+    if not np.isfinite(losses).all() or (losses < 0).any():
+        raise InputError("the loss matrix holds a value that is negative or not finite; losses must be finite numbers, 0 or more")
+    losses = np.multiply(losses, np.reshape(class_weight, (-1, 1)))
+    if not losses.any():
+        raise InputError("the loss matrix, with the class weights, is all zeros, so no decision matters")
+    return losses
+
+
+def row_weights(given: Any, labels: Ints | None, K: int, n: int) -> Doubles:
+    """N: how often rows are drawn, as given or balanced over the classes."""
+    if isinstance(given, str):
+        balanced: Doubles = _balanced(given, labels, K)[labels]
+        return balanced
+    right = f"the row weights must be {n} finite numbers, 0 or more, not all 0"
+    try:
+        weights = np.asarray(given, np.float64)
+    except (ValueError, TypeError):
+        raise InputError(right) from None
+    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError(right)
+    return weights
+
+
+def class_weights(given: Mapping[Any, Any] | str, labels: Ints | None, classes: Sequence[Any]) -> Doubles:
+    """K: by class, 1 for those not named, or balanced."""
+    if isinstance(given, str):
+        return _balanced(given, labels, len(classes))
+    for name, value in given.items():
+        if name not in classes:
+            raise InputError(f"a weight is given for {name!r}, which is not a class; {did_you_mean(name, classes)}")
+        if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value < 0:
+            raise InputError(f"the weight of class {name!r} is {value!r}; it must be a finite number, 0 or more")
+    return np.array([given.get(c, 1.0) for c in classes], np.float64)
+
+
+def _balanced(word: str, labels: Ints | None, K: int) -> Doubles:
+    if word != "balanced":
+        raise InputError(f"weights are {word!r}; they must be numbers or 'balanced'")
+    if labels is None:
+        raise InputError("'balanced' weights need a target")
+    counts = np.bincount(labels, minlength=K)
+    weights: Doubles = len(labels) / (K * np.maximum(counts, 1.0))
+    return weights

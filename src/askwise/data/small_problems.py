@@ -1,0 +1,73 @@
+"""Random problems that are small enough to be solved exactly: 3 to 8 discrete tests, 2 to 4 classes, unequal prices.
+
+They come in five kinds, by seed: `plain`; `setup` (some tests share a set-up cost); `derived` (one test is computed from two
+others); `pair` (only two tests together say anything, so that greedy buying fails); `mixture` (a pair again, with an average
+budget below what the pair costs, so that no single policy uses it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.problem import Problem, Schema
+from askwise.methods.exact import Exact
+
+KINDS = ("plain", "setup", "derived", "pair", "mixture")
+
+
+@dataclass(frozen=True, eq=False)
+class SmallProblem:
+    """A problem and a telling budget of each sort for it."""
+
+    seed: int
+    kind: str
+    problem: Problem
+    budgets: dict[str, Budget]
+
+
+def small_problem(seed: int, rows: int = 4_000) -> SmallProblem:
+    """The problem of this seed; always the same."""
+    rng = np.random.default_rng([seed, 20190])
+    kind = KINDS[seed % len(KINDS)]
+    F, K = int(rng.integers(3, 9)), int(rng.integers(2, 5))
+    sizes = rng.integers(2, 4, F)
+    y = rng.choice(K, rows, p=rng.dirichlet(np.full(K, 5.0)))
+    X = np.empty((rows, F))
+    for f in range(F):  # each test depends on the class, some strongly and some hardly
+        given_class = rng.dirichlet(np.full(sizes[f], rng.choice([0.3, 1.0, 5.0])), size=K)
+        X[:, f] = (rng.random(rows)[:, None] > given_class[y].cumsum(1)).sum(1)
+    prices = {f"t{f}": int(rng.integers(1, 9)) / 4 for f in range(F)}
+    setup, derived = None, None
+    if kind == "setup":
+        setup = {"visit": (1.5, [f"t{f}" for f in range(F // 2 + 1)])}
+    elif kind == "derived":
+        X[:, -1] = (X[:, 0] + X[:, 1]) % 3
+        derived = {f"t{F - 1}": ["t0", "t1"]}
+        del prices[f"t{F - 1}"]
+    elif kind in ("pair", "mixture"):
+        X[:, :2] = rng.integers(0, 2, (rows, 2))
+        X[:, 2:] = rng.integers(0, sizes[2:], (rows, F - 2))
+        told = rng.random(rows) < 0.95
+        y = np.where(told, X[:, :2].sum(1).astype(int) % 2, y % K)
+    schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), prices, setup=setup, derived=derived)
+    problem = Problem.build(schema, X - X.mean(0), y, ids=np.arange(rows))
+    return SmallProblem(seed, kind, problem, _budgets(problem, kind))
+
+
+def _budgets(problem: Problem, kind: str) -> dict[str, Budget]:
+    """A price, a hard and an average budget at which both buying nothing and buying everything would be a mistake."""
+    beliefs = Exact(problem)
+    nothing, everything = beliefs.nothing(), beliefs.solve(Fraction(0), None)
+    lam = (nothing.loss - everything.loss) / everything.cost / 3
+    wanted = beliefs.solve(lam, None)
+    cost = float(wanted.cost if wanted.cost else everything.cost)
+    total = problem.schema.prices.money(problem.schema.prices.total)
+    return {
+        "lambda": Tradeoff(round(float(lam), 4)),
+        "hard": HardBudget(round(min(1.25 * cost, 0.7 * total), 1)),
+        "average": AverageBudget(round(0.6 * cost if kind == "mixture" else 0.8 * cost, 2)),
+    }

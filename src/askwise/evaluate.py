@@ -1,0 +1,72 @@
+"""What a policy comes to on rows whose labels are known: one row per case, and the usual summaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.budget import Budget
+from askwise.core.episode import Episodes, rollout
+from askwise.core.policy import Policy
+from askwise.core.problem import Problem
+from askwise.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What was bought, paid, said and true, case by case."""
+
+    problem: Problem
+    episodes: Episodes
+
+    @cached_property
+    def truth(self) -> NDArray[np.int64]:
+        if self.problem.y is None:
+            raise InputError("these rows have no target, so nothing can be said about right and wrong")
+        return self.problem.y
+
+    @property
+    def cost_per_case(self) -> NDArray[np.float64]:
+        """In money."""
+        money: NDArray[np.float64] = self.problem.schema.prices.money(self.episodes.cost)
+        return money
+
+    @property
+    def cost(self) -> float:
+        """Mean cost."""
+        return float(self.cost_per_case.mean())
+
+    @property
+    def loss(self) -> float:
+        """Mean loss."""
+        return float(self.episodes.loss.mean())
+
+    @property
+    def accuracy(self) -> float:
+        return float((self.episodes.decision == self.truth).mean())
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean over the classes that occur of the share decided rightly."""
+        right = self.episodes.decision == self.truth
+        return float(np.mean([right[self.truth == k].mean() for k in np.unique(self.truth)]))
+
+    @property
+    def bought(self) -> dict[str, float]:
+        """How often each test was bought, by name."""
+        mask = self.episodes.mask if self.problem.known is None else self.episodes.mask & ~self.problem.known
+        return dict(zip(self.problem.schema.tests, mask.mean(0).tolist(), strict=True))
+
+    def tests_of(self, case: int) -> list[str]:
+        """The tests of one case in the order bought."""
+        first, schema = int(self.episodes.first[case]), self.problem.schema
+        actions = self.episodes.action[first : first + int(self.episodes.length[case])]
+        return [schema.tests[a - schema.first_test] for a in actions.tolist() if a >= schema.first_test]
+
+
+def evaluate(policy: Policy, problem: Problem, budget: Budget) -> Report:
+    """Rolls the policy out over all rows, under the budget's hard part."""
+    return Report(problem, rollout(problem, policy, budget.cap(problem.schema.prices)))

@@ -1,0 +1,164 @@
+"""The plane of cost and score: which points are worth having, the area under them, and what a budget buys.
+
+A score is anything where more is better: accuracy, or minus the expected loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askwise.errors import InputError
+
+Doubles = NDArray[np.float64]
+
+
+def hull(cost: ArrayLike, score: ArrayLike) -> NDArray[np.int64]:
+    """Indices of the points on the upper convex hull, by rising cost, up to the cheapest point of the best score.
+
+    Between two of them, mixing gives every point of the line; no point lies above.
+    """
+    c, s = np.asarray(cost, float), np.asarray(score, float)
+    kept: list[int] = []
+    for i in np.lexsort((-s, c)).tolist():
+        if kept and s[i] <= s[kept[-1]]:
+            continue  # costs as much or more and is no better
+        # turn back while the last kept point lies on or below the line from the one before it to this one
+        while len(kept) > 1 and (s[kept[-1]] - s[kept[-2]]) * (c[i] - c[kept[-2]]) <= (s[i] - s[kept[-2]]) * (
+            c[kept[-1]] - c[kept[-2]]
+        ):
+            kept.pop()
+        kept.append(i)
+    return np.array(kept, np.int64)
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Follow point `second` with probability `share`, point `first` otherwise."""
+
+    first: int
+    second: int
+    share: float
+
+    def mean(self, values: ArrayLike) -> float:
+        """The expected value of anything measured at the points."""
+        v = np.asarray(values, float)
+        return float((1 - self.share) * v[self.first] + self.share * v[self.second])
+
+
+def within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
+    """The best that b buys on average: where more money helps, a blend of two neighbours on the hull that costs b exactly.
+
+    Beyond the point where more money no longer helps it is that point, which costs less than b.
+    """
+    c = np.asarray(cost, float)
+    points = hull(cost, score)
+    right = int(np.searchsorted(c[points], b, "right"))  # how many of the hull's points cost at most b
+    if right == 0:
+        raise InputError(f"no policy is as cheap as {b:g}; the cheapest costs {c[points[0]]:g}")
+    first = int(points[right - 1])
+    if right == len(points) or c[first] == b:
+        return Blend(first, first, 0.0)
+    second = int(points[right])
+    return Blend(first, second, float((b - c[first]) / (c[second] - c[first])))
+
+
+def best_tradeoff(cost: ArrayLike, score: ArrayLike, lam: float) -> Blend:
+    """The point with the largest score - lam * cost, the cheapest of equals."""
+    c, s = np.asarray(cost, float), np.asarray(score, float)
+    best = int(np.lexsort((c, -(s - lam * c)))[0])
+    return Blend(best, best, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The chosen points and the curve through them, on the set that is reported."""
+
+    chosen: NDArray[np.int64]  # indices into the points
+    cost: Doubles  # with the two ends
+    score: Doubles
+    area: float  # normalised: the best possible is 1 for accuracy
+
+
+def curve(
+    validation: tuple[ArrayLike, ArrayLike],
+    test: tuple[ArrayLike, ArrayLike],
+    prior: tuple[float, float],
+    total: float,
+) -> Curve:
+    """The paper's metric. Points (costs, scores) on validation and on test rows, the score of deciding at once on both, and
+    the cost of everything.
+
+    Chosen are the points on validation's hull, taken together with (0, prior) and (total, score of the best point). The curve
+    goes through the test points of the chosen and ends at their (0, prior) and (total, score of the best point).
+
+    Paper: section 4.1, evaluation metric
+    """
+    if not total > 0:
+        raise InputError("everything is free, so there is no cost to draw a curve over")
+    cost, score = (np.asarray(v, float) for v in validation)
+    test_cost, test_score = (np.asarray(v, float) for v in test)
+    if not (len(cost) == len(score) == len(test_cost) == len(test_score)):
+        raise InputError(f"there are {len(cost)} points on validation and {len(test_cost)} on test; they must be the same points")
+    best = int(np.lexsort((cost, -score))[0]) if len(cost) else None
+    ends = score[best] if best is not None else prior[0]
+    on_hull = hull(np.r_[cost, 0.0, total], np.r_[score, prior[0], ends])
+    chosen = on_hull[on_hull < len(cost)]
+    last = test_score[best] if best is not None else prior[1]
+    x = np.r_[0.0, test_cost[chosen], total]
+    y = np.r_[prior[1], test_score[chosen], last]
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], y[order]
+    return Curve(chosen, x, y, float(np.trapezoid(y, x) / total))
+
+
+def step_area(budget: ArrayLike, score: ArrayLike, prior: float, total: float) -> float:
+    """For hard budgets, where nothing lies between two points: each score holds from its budget up to the next.
+
+    A dearer budget that scores worse is not used: the cheaper policy keeps to it too.
+    """
+    b, s = np.asarray(budget, float), np.asarray(score, float)
+    inside = np.flatnonzero(b < total)
+    order = inside[np.argsort(b[inside], kind="stable")]
+    x = np.r_[0.0, b[order], total]
+    y = np.maximum.accumulate(np.r_[prior, s[order]])
+    return float((np.diff(x) * y).sum() / total)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One number for all seeds together, and how much single seeds differ."""
+
+    pooled: float
+    per_seed: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.per_seed))
+
+    @property
+    def deviation(self) -> float:
+        """Sample standard deviation over the seeds."""
+        return float(np.std(self.per_seed, ddof=1)) if len(self.per_seed) > 1 else 0.0
+
+
+def area_over_seeds(
+    seed: Sequence[Any],
+    validation: tuple[ArrayLike, ArrayLike],
+    test: tuple[ArrayLike, ArrayLike],
+    prior: tuple[float, float],
+    total: float,
+) -> Spread:
+    """`curve`'s area with the points of all seeds pooled, as the paper does, and for each seed alone."""
+    seeds = np.asarray(seed)
+    (vc, vs), (tc, ts) = (tuple(np.asarray(v, float) for v in pair) for pair in (validation, test))
+    alone = [
+        curve((vc[mine], vs[mine]), (tc[mine], ts[mine]), prior, total).area
+        for s in np.unique(seeds)
+        if (mine := seeds == s).any()
+    ]
+    return Spread(curve((vc, vs), (tc, ts), prior, total).area, tuple(alone))

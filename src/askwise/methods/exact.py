@@ -1,0 +1,223 @@
+"""The optimum, by dynamic programming, for problems with few discrete tests. It is the optimum on the rows it is given, and so
+an upper bound for every other method on these rows only.
+
+A belief state is (which tests are held, their values). All of them form a cube with one axis per test, whose last index means
+"not held"; sums along an axis give the masses of the states where that test is not held. Values are kept as masses, not as
+expectations, so the recursion has no division and everything is counted in whole numbers:
+
+    W(S, x) = min( min_k mass of loss when k is said,  min_a λ price(a | S) n(S, x) + sum over v of W(S + a, (x, v)) )
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.budget import Budget
+from askwise.core.episode import State
+from askwise.core.policy import Choice, Mixture, Policy
+from askwise.core.prices import exact as as_written
+from askwise.core.problem import Problem
+from askwise.errors import InputError
+
+Ints = NDArray[np.int64]
+MOST_STATES = 3_000_000
+
+
+class Codes:
+    """The discrete values of each test, seen through its columns."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.columns = [np.flatnonzero(problem.schema.owner == f) for f in range(problem.schema.n_tests)]
+        self.values = [np.unique(problem.X[:, c], axis=0) for c in self.columns]
+        self.sizes = tuple(len(v) for v in self.values)
+
+    def __call__(self, values: NDArray[np.float32], mask: NDArray[np.bool_]) -> Ints:
+        """B, F: the index of each value; the number of values where the test is not held or shows a value never seen."""
+        codes = np.empty(mask.shape, np.int64)
+        for f, (columns, known) in enumerate(zip(self.columns, self.values, strict=True)):
+            same = (values[:, None, columns] == known[None]).all(2)  # B, values
+            codes[:, f] = np.where(mask[:, f] & same.any(1), same.argmax(1), len(known))
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPolicy:
+    """Looks the best action up. What it has never seen it decides by what it has: a value unknown counts as not held."""
+
+    codes: Codes
+    table: Ints  # one action per belief state
+    stop: Ints  # the best class there
+
+    def act(self, state: State) -> Choice:
+        at = tuple(self.codes(state.values, state.mask).T)
+        action = self.table[at]
+        legal = state.legal[np.arange(len(action)), action]
+        return Choice(np.where(legal, action, self.stop[at]), np.ones(len(action), np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A policy and what it comes to, exactly: mean cost and mean loss over the rows."""
+
+    policy: Policy
+    cost: Fraction
+    loss: Fraction
+
+
+class Exact:
+    """The belief states of a problem, ready to be solved for any price and any hard budget."""
+
+    def __init__(self, problem: Problem) -> None:
+        problem.trainable()
+        assert problem.y is not None
+        self.problem, self.schema = problem, problem.schema
+        if problem.available is not None:
+            row, test = np.argwhere(~problem.available)[0]
+            raise InputError(f"test {self.schema.tests[test]!r} is missing in row {row}; the exact optimum needs complete rows")
+        if problem.known is not None and (problem.known != problem.known[:1]).any():
+            raise InputError("what is known at the start differs from case to case; the exact optimum needs it to be the same")
+        self.known = np.zeros(self.schema.n_tests, bool) if problem.known is None else problem.known[0]
+        self.codes = Codes(problem)
+        states = math.prod(n + 1 for n in self.codes.sizes)
+        if states > MOST_STATES:
+            widest = int(np.argmax(self.codes.sizes))
+            raise InputError(
+                f"there are {states} belief states, more than {MOST_STATES}; the exact optimum is for few discrete tests "
+                f"(test {self.schema.tests[widest]!r} alone has {self.codes.sizes[widest]} values)"
+            )
+        self.loss_unit, loss = _whole(problem.loss)
+        held = np.ones((len(problem), self.schema.n_tests), bool)
+        cell = tuple(self.codes(problem.X, held).T)
+        n = self._cube(cell, np.ones(len(problem), np.int64))
+        # the loss mass of each decision, the existing classifier's last
+        masses = [self._cube(cell, loss[problem.y, k]) for k in range(self.schema.n_classes)]
+        self.n, self.decide = n, np.stack(masses)
+        self.external = None
+        if problem.external is not None:
+            self.external = self._cube(cell, loss[problem.y, problem.external])
+
+    def _cube(self, cell: tuple[Ints, ...], mass: Ints) -> Ints:
+        """Sums of `mass` over the rows of every belief state."""
+        cube = np.zeros(tuple(s + 1 for s in self.codes.sizes), np.int64)
+        np.add.at(cube, cell, mass)
+        for axis, size in enumerate(self.codes.sizes):
+            inner = np.take(cube, range(size), axis).sum(axis)
+            np.moveaxis(cube, axis, 0)[size] = inner
+        return cube
+
+    def _slice(self, held: tuple[int, ...]) -> tuple[Any, ...]:
+        """The part of a cube where exactly the tests in `held` are held."""
+        return tuple(slice(0, s) if f in held else s for f, s in enumerate(self.codes.sizes))
+
+    def solve(self, lam: Fraction, cap: int | None, dear: bool = False) -> Solution:
+        """The optimum at price `lam` (loss per money) under a hard budget of `cap` units.
+
+        Among optima it is the cheapest, or with `dear` the dearest.
+        """
+        schema, prices = self.schema, self.schema.prices
+        # λ cost and loss in one whole number: objective = a * loss units + b * cost units
+        rate = lam * prices.unit / self.loss_unit
+        a, b = rate.denominator, rate.numerator
+        shape = self.n.shape
+        cost, loss = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        table, stop = np.zeros(shape, np.int64), self.decide.argmin(0)
+        if int(self.decide.max()) * a + prices.total * len(self.problem) * b >= 2**62:
+            raise InputError("prices and losses have too many digits for the exact optimum; round them")
+        free = [int(f) for f in np.flatnonzero(~self.known)]
+        always = tuple(int(f) for f in np.flatnonzero(self.known))
+        spent = {}
+        for size in range(len(free), -1, -1):
+            for bought in itertools.combinations(free, size):
+                held = np.zeros((1, schema.n_tests), bool)
+                held[0, [*bought, *always]] = True
+                at = self._slice((*bought, *always))
+                spent[bought] = int(prices.cost(held, self.known[None])[0])
+                if cap is not None and spent[bought] > cap:
+                    continue
+                here_loss = self.decide[(slice(None), *at)].min(0)
+                here_cost, here_act = np.zeros_like(here_loss), stop[at]
+                mass = self.n[at]
+                paid = prices.paid(held, self.known[None])
+
+                def offer(its_cost: Ints, its_loss: Ints, action: int) -> None:
+                    nonlocal here_cost, here_loss, here_act
+                    mine, theirs = a * here_loss + b * here_cost, a * its_loss + b * its_cost
+                    cheaper = its_cost > here_cost if dear else its_cost < here_cost
+                    better = (theirs < mine) | ((theirs == mine) & cheaper)
+                    here_loss = np.where(better, its_loss, here_loss)
+                    here_cost = np.where(better, its_cost, here_cost)
+                    here_act = np.where(better, action, here_act)
+
+                if self.external is not None and schema.external_needs is not None:
+                    bill = int(prices.bill(paid, schema.external_needs[None])[0])
+                    if cap is None or spent[bought] + bill <= cap:
+                        offer(bill * mass, self.external[at], schema.n_classes)
+                for f in free:
+                    if f in bought:
+                        continue
+                    more = tuple(sorted((*bought, f)))
+                    if cap is not None and spent[more] > cap:
+                        continue
+                    price = spent[more] - spent[bought]
+                    axis = sum(g < f for g in (*bought, *always))
+                    then = self._slice((*more, *always))
+                    offer(price * mass + cost[then].sum(axis), loss[then].sum(axis), schema.first_test + f)
+                cost[at], loss[at], table[at] = here_cost, here_loss, here_act
+        start = self._slice(always)
+        rows = len(self.problem)
+        return Solution(
+            ExactPolicy(self.codes, table, stop),
+            Fraction(int(cost[start].sum()), rows) * prices.unit,
+            Fraction(int(loss[start].sum()), rows) * self.loss_unit,
+        )
+
+    def average(self, b: Fraction, cap: int | None, seed: int = 0) -> Solution:
+        """The optimum whose mean cost is at most b. Where more money helps it is a mixture of two policies that are both optimal
+        at one price, found exactly: each step tries the price at which the two ends would be equally good."""
+        high = self.solve(Fraction(0), cap)
+        if high.cost <= b:
+            return high
+        low = self.nothing()
+        while True:
+            lam = (low.loss - high.loss) / (high.cost - low.cost)
+            cheap, dear = self.solve(lam, cap), self.solve(lam, cap, dear=True)
+            if cheap.cost <= b <= dear.cost:
+                low, high = cheap, dear
+                break
+            low, high = (dear, high) if dear.cost < b else (low, cheap)
+        if high.cost == low.cost:
+            return low
+        share = (b - low.cost) / (high.cost - low.cost)
+        mixture = Mixture(low.policy, high.policy, float(share), seed)
+        return Solution(mixture, b, low.loss + share * (high.loss - low.loss))
+
+    def nothing(self) -> Solution:
+        """The best without spending. Free tests are used."""
+        return self.solve(Fraction(0), 0)
+
+
+def _whole(loss: NDArray[np.float64]) -> tuple[Fraction, Ints]:
+    """Losses as whole multiples of a unit."""
+    fractions = [[as_written(x, "a loss") for x in row] for row in loss.tolist()]
+    unit = Fraction(1, math.lcm(*(x.denominator for row in fractions for x in row)))
+    return unit, np.array([[int(x / unit) for x in row] for row in fractions], np.int64)
+
+
+def solve(problem: Problem, budget: Budget, seed: int = 0) -> Solution:
+    """The optimum for any budget, with what it comes to on the rows of `problem`."""
+    beliefs, cap = Exact(problem), budget.cap(problem.schema.prices)
+    if budget.average is not None:
+        return beliefs.average(budget.average, cap, seed)
+    return beliefs.solve(Fraction(str(budget.lam or 0)), cap)
+
+
+def fit(problem: Problem, validation: Problem | None, budget: Budget, config: None = None, seed: int = 0) -> Policy:
+    """The optimal policy on `problem`; validation rows are not needed."""
+    return solve(problem, budget, seed).policy

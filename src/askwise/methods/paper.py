@@ -1,0 +1,215 @@
+"""The paper's method: train, and keep the best of what was seen on the way, never simply the last network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.budget import Budget, lagrangian
+from askwise.core.config import TrainConfig
+from askwise.core.episode import Measure
+from askwise.core.network import Encoder, Weights, dense
+from askwise.core.policy import Always, Mixture, Policy
+from askwise.core.problem import Problem
+from askwise.core.train import Snapshot, Trainer, policy_of
+from askwise.frontier import Blend, best_tradeoff, hull, within_average
+
+State = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a snapshot came to, without its weights."""
+
+    step: int
+    lam: float
+    train: Measure
+    validation: Measure
+
+
+@dataclass
+class History:
+    """Everything that was measured, and the weights of those snapshots that some price or budget would choose.
+
+    Point 0 is deciding at once, which every method has for nothing.
+    """
+
+    records: list[Record]
+    weights: dict[int, Weights] = field(default_factory=dict)  # by index into records
+
+    def add(self, snapshot: Snapshot) -> None:
+        self.records.append(Record(snapshot.step, snapshot.lam, snapshot.train, snapshot.validation))
+        self.weights[len(self.records) - 1] = snapshot.weights
+        kept = set(hull(self.cost(), self.score()).tolist())
+        self.weights = {i: w for i, w in self.weights.items() if i in kept}
+
+    def cost(self, upto: int | None = None) -> NDArray[np.float64]:
+        return np.array([r.validation.cost for r in self.records[:upto]])
+
+    def score(self, upto: int | None = None) -> NDArray[np.float64]:
+        return np.array([-r.validation.loss for r in self.records[:upto]])
+
+    def choose(self, budget: Budget, upto: int | None = None) -> Blend:
+        """The best on validation that meets the budget; hard budgets are met by every point."""
+        cost, score = self.cost(upto), self.score(upto)
+        if budget.average is not None:
+            return within_average(cost, score, float(budget.average))
+        return best_tradeoff(cost, score, budget.lam or 0.0)
+
+    def value(self, budget: Budget, upto: int | None = None) -> float:
+        """The objective of what `choose` gives: loss, with the price of its cost where there is a price."""
+        blend = self.choose(budget, upto)
+        return -blend.mean(self.score(upto)) + (budget.lam or 0.0) * blend.mean(self.cost(upto))
+
+    def state(self) -> State:
+        arrays = {f"kept/{i}/{name}": v for i, weights in self.weights.items() for name, v in weights.items()}
+        return arrays, {"records": [asdict(r) for r in self.records]}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> History:
+        records = [
+            Record(r["step"], r["lam"], Measure(**r["train"]), Measure(**r["validation"])) for r in facts["records"]
+        ]  # fmt: skip
+        history = cls(records)
+        for name, value in arrays.items():
+            if name.startswith("kept/"):
+                _, i, rest = name.split("/", 2)
+                history.weights.setdefault(int(i), {})[rest] = value
+        return history
+
+
+def why_stop(history: History, budget: Budget, config: TrainConfig, stake: float) -> str | None:
+    """The reason to end training now, if there is one: for some epochs what would be returned got no better, and the run
+    overfits (better on training rows, no better on validation rows), oscillates around an average budget, or has settled.
+
+    Paper: section 2.4, oscillations; section 4.6, over-fitting
+    """
+    n = round(config.stop_epochs / config.window_epochs) if config.window_epochs else 0
+    explored = sum(r.step > config.explore_epochs * config.epoch for r in history.records)
+    if n < 4 or explored < 2 * n:
+        return None
+    small = 1e-3 * stake
+    if history.value(budget, -n) - history.value(budget) > small:
+        return None
+    last = history.records[-n:]
+    half = n // 2
+
+    def objective(m: Measure, lam: float) -> float:
+        return lagrangian(m.loss, m.cost, lam, float(budget.average or 0))
+
+    train = np.array([objective(r.train, r.lam) for r in last])
+    validation = np.array([objective(r.validation, r.lam) for r in last])
+    if train[half:].mean() < train[:half].mean() - small and validation[half:].mean() > validation[:half].mean() - small / 10:
+        return "overfitting"
+    if budget.average is not None:
+        b = float(budget.average)
+        cost = np.array([r.train.cost for r in last])
+        crossings = int((np.diff(np.sign(cost - b)) != 0).sum())
+        if crossings >= n // 4 and cost.std() > 0.1 * b:
+            return "oscillation"
+    if train.std() < 10 * small:
+        return "settled"
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished training run."""
+
+    policy: Policy
+    blend: Blend  # which points of the history the policy follows
+    history: History
+    stopped: str  # why training ended
+    seconds: float
+
+    @property
+    def expected(self) -> Measure:
+        """What the policy is expected to come to, by the validation rows."""
+        on = [r.validation for r in self.history.records]
+        return Measure(*(self.blend.mean([getattr(m, name) for m in on]) for name in ("cost", "loss", "accuracy")))
+
+
+def decide_at_once(problem: Problem) -> int:
+    """The class with the least expected loss when nothing is known."""
+    assert problem.y is not None
+    return int(problem.loss[problem.y].mean(0).argmin())
+
+
+def run(
+    problem: Problem,
+    validation: Problem,
+    budget: Budget,
+    config: TrainConfig | None = None,
+    seed: int = 0,
+    *,
+    encoder: Encoder = dense,
+    time_limit: float | None = None,
+    resume: State | None = None,
+    save: Callable[[State], None] | None = None,
+    save_every: float = 30.0,
+    watch: Callable[[Record], None] | None = None,
+) -> Run:
+    """Trains until the schedule, the time (seconds) or `why_stop` ends it, and chooses among all snapshots.
+
+    `save` is given the whole state now and then, at least `save_every` seconds apart, and at the end; `resume` takes such a
+    state. `watch` sees every record.
+    """
+    config = config or TrainConfig()
+    trainer = Trainer(problem, validation, budget, config, seed, encoder)
+    at_once = decide_at_once(problem)
+    if resume is not None:
+        trainer.load(*resume)
+        history = History.restore(*resume)
+    else:
+        alone = [_measure_constant(p, at_once) for p in (problem, validation)]
+        history = History([Record(0, trainer.price.lam, *alone)])
+    began = saved = time.monotonic()
+    stopped = "end of the schedule"
+    while not trainer.finished:
+        snapshot = trainer.advance()
+        out_of_time = time_limit is not None and time.monotonic() - began > time_limit
+        if snapshot is not None:
+            history.add(snapshot)
+            if watch is not None:
+                watch(history.records[-1])
+            if save is not None and time.monotonic() - saved > save_every:
+                save(_state(trainer, history))
+                saved = time.monotonic()
+            reason = why_stop(history, budget, config, problem.stake)
+            if reason is not None:
+                stopped = reason
+                break
+        if out_of_time:
+            stopped = "time limit"
+            break
+    if trainer.step > history.records[-1].step:  # the schedule ended within a window
+        history.add(trainer.snapshot())
+    if save is not None:
+        save(_state(trainer, history))
+    blend = history.choose(budget)
+
+    def arm(i: int) -> Policy:
+        return policy_of(history.weights[i], problem.schema, config, encoder) if i else Always(at_once)
+
+    policy = arm(blend.first) if not blend.share else Mixture(arm(blend.first), arm(blend.second), blend.share, seed)
+    return Run(policy, blend, history, stopped, time.monotonic() - began)
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, config: TrainConfig | None = None, seed: int = 0) -> Policy:
+    """The policy that `run` chooses."""
+    return run(problem, validation, budget, config, seed).policy
+
+
+def _measure_constant(problem: Problem, decision: int) -> Measure:
+    assert problem.y is not None
+    return Measure(0.0, float(problem.loss[problem.y, decision].mean()), float((problem.y == decision).mean()))
+
+
+def _state(trainer: Trainer, history: History) -> State:
+    (arrays, facts), (kept, records) = trainer.state(), history.state()
+    return {**arrays, **kept}, {**facts, **records}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from askwise.methods.paper import Record, Run
 
 # The paper's preset for its smaller tables, made to fit into a minute.
-CONFIG = TrainConfig.paper("miniboone").scaled(size=0.02, time=0.1, price_rate=0.02, lr_start=1e-3, pretrain_steps=1500)
+CONFIG = TrainConfig.paper("miniboone").scaled(size=0.04, time=0.1, window_epochs=0.5, lr_start=3e-4, price_rate=0.05)
 
 
 class Point(NamedTuple):

@@ -20,7 +20,7 @@ FORMAT = "askwise-state-1"
 def write_state(path: str | Path, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> None:
     """Writes a state so that the file is always whole: the old one until the new one is complete on disk."""
     path = Path(path)
-    whole = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    whole = {name: np.asarray(value, order="C") for name, value in arrays.items()}
     data = safetensors.numpy.save(whole, {"format": FORMAT, "facts": json.dumps(facts)})
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

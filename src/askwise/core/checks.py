@@ -96,14 +96,14 @@ def known(given: Any, tests: Sequence[str], available: Bools | None, n: int) -> 
 def loss(given: Any, K: int, class_weight: Doubles | float) -> Doubles:
     """K, K: loss[truth, decision], each row times the weight of its class."""
     try:
-        losses = 1.0 - np.eye(K) if given is None else np.asarray(given, np.float64)
+        losses = 1.0 - np.eye(K) if given is None else np.array(given, np.float64)
     except (ValueError, TypeError):
         raise InputError(f"the loss matrix must be {K} rows of {K} numbers, loss[truth, decision]") from None
     if losses.shape != (K, K):
         raise InputError(f"the loss matrix has shape {losses.shape}; for {K} classes it must be {(K, K)}, loss[truth, decision]")
     if not np.isfinite(losses).all() or (losses < 0).any():
         raise InputError("the loss matrix holds a value that is negative or not finite; losses must be finite numbers, 0 or more")
-    losses = np.multiply(losses, np.reshape(class_weight, (-1, 1)))
+    losses *= np.reshape(class_weight, (-1, 1))
     if not losses.any():
         raise InputError("the loss matrix, with the class weights, is all zeros, so no decision matters")
     return losses

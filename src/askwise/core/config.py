@@ -79,7 +79,7 @@ class TrainConfig:
     """Momentum of the ascent in lambda."""
     window_epochs: float = 0.1
     """How often the policy is measured, lambda moves and a snapshot is handed out."""
-    stop_epochs: float = 4
+    stop_epochs: float = 10
     """Training ends early when this many epochs brought nothing and it has settled, oscillates or overfits; 0: never."""
     measure_rows: int = 0
     """Measure on at most this many training and validation rows; 0: on all."""

@@ -104,7 +104,13 @@ def why_stop(history: History, budget: Budget, config: TrainConfig, stake: float
 
     train = np.array([objective(r.train, r.lam) for r in last])
     validation = np.array([objective(r.validation, r.lam) for r in last])
-    if train[half:].mean() < train[:half].mean() - small and validation[half:].mean() > validation[:half].mean() - small / 10:
+
+    def change(values: NDArray[np.float64]) -> float:
+        """From the first half of these epochs to the second, in standard errors."""
+        first, second = values[:half], values[half:]
+        return float((second.mean() - first.mean()) / np.sqrt(first.var() / len(first) + second.var() / len(second) + 1e-12))
+
+    if change(train) < -2 and change(validation) > 2:
         return "overfitting"
     if budget.average is not None:
         b = float(budget.average)

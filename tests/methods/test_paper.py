@@ -1,0 +1,163 @@
+"""Learning against known optima, choosing among snapshots, early stopping, resuming."""
+
+import numpy as np
+import pytest
+
+from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
+from askwise.core.config import TrainConfig
+from askwise.core.episode import Measure, measure, rollout
+from askwise.core.policy import Always, Mixture
+from askwise.core.problem import Problem, Schema
+from askwise.core.train import Snapshot
+from askwise.evaluate import evaluate
+from askwise.methods import paper
+from askwise.methods.paper import History, Record, why_stop
+from askwise.store import read_state, write_state
+from benchmarks.known_optima.regret import SETTINGS, regret_of
+
+TINY = TrainConfig(
+    width=16, epoch=20, parallel_cases=50, batch_steps=200, memory_episodes=200, pretrain_steps=40, pretrain_batch=64,
+    max_epochs=5, window_epochs=0.5,
+)  # fmt: skip
+
+
+def blobs(n: int = 200, seed: int = 0) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return Problem.build(Schema.build(list("abcd"), [0, 1], [1, 2, 0.5, 3]), X, (X[:, 0] + X[:, 1] > 0).astype(int))
+
+
+# a pair (3), a set-up (1), a plain one (10): the others are run by `python -m benchmarks.known_optima.run`
+@pytest.mark.parametrize(("seed", "setting"), [(3, "average"), (1, "lambda"), (10, "hard")])
+def test_learning_comes_near_the_exact_optimum(seed: int, setting: str) -> None:
+    assert setting in SETTINGS
+    row = regret_of(seed, setting)
+    assert row["ok"], row
+
+
+def history_of(*points: tuple[float, float, float]) -> History:
+    """(lambda, cost, loss), the same on training and validation rows."""
+    history = History([Record(0, 0.0, Measure(0, 0.5, 0.5), Measure(0, 0.5, 0.5))])
+    for i, (lam, cost, loss) in enumerate(points, 1):
+        m = Measure(cost, loss, 1 - loss)
+        history.add(Snapshot(i, lam, m, m, {"w": np.full(2, float(i))}))
+    return history
+
+
+def test_only_snapshots_that_something_would_choose_keep_their_weights() -> None:
+    history = history_of((0, 4, 0.1), (0, 2, 0.4), (0, 2, 0.2), (0, 5, 0.2), (0, 1, 0.36))
+    # on the hull are deciding at once, (2, 0.2) and (4, 0.1); (1, 0.36) is above the line from (0, 0.5) to (2, 0.2)
+    assert sorted(history.weights) == [1, 3]
+    assert history.weights[3]["w"].tolist() == [3, 3]
+
+
+def test_choices() -> None:
+    history = history_of((0, 4, 0.1), (0, 2, 0.2))
+    assert history.choose(AverageBudget(1)).mean(history.cost()) == 1
+    assert history.choose(AverageBudget(1)).mean(history.score()) == pytest.approx(-0.35)
+    assert history.choose(AverageBudget(9)).first == 1  # more money no longer helps
+    assert history.choose(Tradeoff(0.01)).first == 1
+    assert history.choose(Tradeoff(0.1)).first == 2
+    assert history.choose(Tradeoff(1)).first == 0  # decides at once
+    assert history.choose(HardBudget(9)).first == 1
+    assert history.value(Tradeoff(0.1)) == pytest.approx(0.4)
+
+
+def course(train: list[Measure], validation: list[Measure], lam: float = 0.1) -> History:
+    records = [Record(100 + i, lam, t, v) for i, (t, v) in enumerate(zip(train, validation, strict=True))]
+    return History([Record(0, 0.0, Measure(0, 0.5, 0.5), Measure(0, 0.5, 0.5)), *records])
+
+
+STOP = TrainConfig(epoch=1, window_epochs=1, stop_epochs=10, explore_epochs=2)
+
+
+def test_training_ends_when_it_has_settled() -> None:
+    flat = [Measure(1, 0.2, 0.8)] * 30
+    assert why_stop(course(flat, flat), Tradeoff(0.1), STOP, 1.0) == "settled"
+    assert why_stop(course(flat[:15], flat[:15]), Tradeoff(0.1), STOP, 1.0) is None  # too early to tell
+
+
+def test_training_goes_on_while_it_gets_better() -> None:
+    better = [Measure(1, 0.4 - 0.01 * i, 0.6) for i in range(30)]
+    assert why_stop(course(better, better), Tradeoff(0.1), STOP, 1.0) is None
+
+
+def test_training_ends_when_it_overfits() -> None:
+    rng = np.random.default_rng(0)
+    wiggle = rng.normal(0, 0.002, 40)
+    train = [Measure(1, 0.3 - 0.005 * i + wiggle[i], 0.7) for i in range(40)]
+    validation = [Measure(1, 0.2 + 0.005 * i + wiggle[i], 0.8) for i in range(40)]
+    assert why_stop(course(train, validation), Tradeoff(0.1), STOP, 1.0) == "overfitting"
+
+
+def test_training_ends_when_it_oscillates_around_an_average_budget() -> None:
+    swing = [Measure(0, 0.5, 0.5) if i % 2 else Measure(3, 0.0, 1.0) for i in range(40)]
+    assert why_stop(course(swing, swing), AverageBudget(1.5), STOP, 1.0) == "oscillation"
+
+
+def test_early_stopping_can_be_turned_off() -> None:
+    flat = [Measure(1, 0.2, 0.8)] * 30
+    off = TrainConfig(epoch=1, window_epochs=1, stop_epochs=0)
+    assert why_stop(course(flat, flat), Tradeoff(0.1), off, 1.0) is None
+
+
+def test_a_run_killed_and_resumed_chooses_the_same(tmp_path) -> None:
+    problem, budget = blobs(), AverageBudget(1.5)
+    whole = paper.run(problem, problem, budget, TINY)
+
+    class Killed(Exception):
+        pass
+
+    def save_then_die(state: paper.State) -> None:
+        write_state(tmp_path / "run", *state)
+        if len(state[1]["records"]) > 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        paper.run(problem, problem, budget, TINY, save=save_then_die, save_every=0)
+    again = paper.run(problem, problem, budget, TINY, resume=read_state(tmp_path / "run"))
+    assert again.blend == whole.blend
+    assert again.history.records == whole.history.records
+    for i, weights in whole.history.weights.items():
+        for name, value in weights.items():
+            assert value.tobytes() == again.history.weights[i][name].tobytes()
+
+
+def test_a_time_limit_still_gives_a_policy() -> None:
+    problem = blobs()
+    run = paper.run(problem, problem, HardBudget(2), TINY, time_limit=0)
+    assert run.stopped == "time limit"
+    assert isinstance(run.policy, Always)
+    run = paper.run(problem, problem, HardBudget(2), TINY, time_limit=1)
+    assert evaluate(run.policy, problem, HardBudget(2)).cost_per_case.max() <= 2
+
+
+def test_a_schedule_shorter_than_a_window_is_measured_at_its_end() -> None:
+    problem = blobs()
+    run = paper.run(problem, problem, Tradeoff(0.01), TINY.scaled(max_epochs=0.2))
+    assert [r.step for r in run.history.records] == [0, 4]
+
+
+def test_an_average_budget_with_a_hard_cap() -> None:
+    problem, budget = blobs(), AverageBudget(1) & HardBudget(2.5)
+    run = paper.run(problem, problem, budget, TINY)
+    cost = evaluate(run.policy, blobs(seed=1), budget).cost_per_case
+    assert cost.max() <= 2.5
+    assert run.expected.cost <= 1 + 1e-9
+
+
+def test_a_mixture_meets_its_budget_in_the_draw() -> None:
+    problem = Problem.build(blobs(2000).schema, blobs(2000).X, blobs(2000).y, ids=np.arange(2000))
+    mix = Mixture(Always(0), paper.fit(problem, problem, Tradeoff(0.01), TINY), 0.3)
+    alone = measure(problem, mix.second, None).cost
+    assert measure(problem, mix, None).cost == pytest.approx(0.3 * alone, rel=0.15)
+    one = rollout(problem, mix, None, np.arange(50))
+    assert (one.decision == rollout(problem, mix, None).decision[:50]).all()
+
+
+@pytest.mark.parametrize("rows", ["same seed", "another seed"])
+def test_the_seed_decides(rows: str) -> None:
+    problem = blobs()
+    one = paper.run(problem, problem, Tradeoff(0.01), TINY, seed=1)
+    two = paper.run(problem, problem, Tradeoff(0.01), TINY, seed=1 if rows == "same seed" else 2)
+    assert (one.history.records == two.history.records) == (rows == "same seed")

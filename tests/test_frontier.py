@@ -1,0 +1,117 @@
+"""The metric on curves worked out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askwise.errors import InputError
+from askwise.frontier import area_over_seeds, best_tradeoff, curve, hull, step_area, within_average
+
+
+def test_the_hull_leaves_out_what_is_dominated_or_below_a_line() -> None:
+    #        0      1      2: below the line 1-3   3      4: dearer, no better   5: dominated
+    cost = [0.0, 1.0, 2.0, 3.0, 4.0, 1.5]
+    score = [0.5, 0.7, 0.75, 0.9, 0.9, 0.6]
+    # 0-1 has slope 0.2, 1-3 has slope 0.1: point 1 is on the hull
+    assert hull(cost, score).tolist() == [0, 1, 3]
+
+
+def test_of_points_at_one_cost_the_best_is_kept() -> None:
+    assert hull([0, 1, 1], [0.5, 0.6, 0.8]).tolist() == [0, 2]
+
+
+points = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=15)
+
+
+@given(points)
+def test_no_point_lies_above_the_hull(them: list[tuple[int, int]]) -> None:
+    cost, score = np.array(them, float).T
+    on = hull(cost, score)
+    assert (np.diff(cost[on]) > 0).all()
+    assert (np.diff(score[on]) > 0).all()
+    slopes = np.diff(score[on]) / np.diff(cost[on])
+    assert (np.diff(slopes) < 0).all()
+    inside = cost >= cost[on[0]]
+    assert (score[inside] <= np.interp(cost[inside], cost[on], score[on]) + 1e-9).all()
+
+
+@given(points, st.integers(0, 25))
+def test_an_average_budget_is_met_exactly_or_not_needed(them: list[tuple[int, int]], b: int) -> None:
+    cost, score = np.array([(0, 0), *them], float).T
+    blend = within_average(cost, score, b)
+    spent, got = blend.mean(cost), blend.mean(score)
+    assert spent <= b + 1e-9
+    if spent < b - 1e-9:  # more money does not help
+        assert got == score.max()
+    # twin: the best of all pairs
+    best = max(
+        (1 - w) * score[i] + w * score[j]
+        for i in range(len(cost))
+        for j in range(len(cost))
+        if cost[i] <= b
+        for w in [1.0 if cost[j] <= b else (b - cost[i]) / (cost[j] - cost[i])]
+    )
+    assert got == pytest.approx(best)
+
+
+def test_below_the_cheapest_point_nothing_can_be_had() -> None:
+    with pytest.raises(InputError, match="no policy is as cheap as 1; the cheapest costs 2"):
+        within_average([2, 3], [0.5, 0.6], 1)
+
+
+def test_a_tradeoff_takes_the_cheapest_of_equals() -> None:
+    assert best_tradeoff([0, 2, 1], [0.5, 0.9, 0.7], 0.2).first == 0
+    assert best_tradeoff([0, 2, 1], [0.5, 0.9, 0.7], 0.1).first == 1
+
+
+def test_the_area_worked_by_hand() -> None:
+    # validation: 0 on the hull, 1 below the line from 0 to 2, 2 the best; total cost 10, prior 0.5
+    validation = ([2.0, 3.0, 4.0], [0.8, 0.82, 0.9])
+    test = ([2.0, 3.5, 5.0], [0.7, 0.99, 0.8])
+    c = curve(validation, test, prior=(0.5, 0.4), total=10)
+    assert c.chosen.tolist() == [0, 2]  # the good test score of 1 was not known
+    assert c.cost.tolist() == [0, 2, 5, 10]
+    assert c.score.tolist() == [0.4, 0.7, 0.8, 0.8]
+    # trapezoids: 2 * 0.55 + 3 * 0.75 + 5 * 0.8 = 1.1 + 2.25 + 4.0
+    assert c.area == pytest.approx(7.35 / 10)
+
+
+def test_points_worse_than_deciding_at_once_are_not_chosen() -> None:
+    c = curve(([1.0], [0.4]), ([1.0], [0.45]), prior=(0.5, 0.5), total=4)
+    assert c.chosen.tolist() == []
+    assert c.area == pytest.approx((0.5 + 0.45) / 2)  # a line from the prior to the best point with all features
+
+
+def test_without_points_the_curve_is_the_prior() -> None:
+    assert curve(([], []), ([], []), prior=(0.5, 0.6), total=4).area == pytest.approx(0.6)
+
+
+def test_expected_loss_is_the_same_with_the_sign_turned() -> None:
+    loss = curve(([1.0], [-0.1]), ([1.0], [-0.2]), prior=(-0.5, -0.5), total=2)
+    assert -loss.area == pytest.approx((0.35 + 0.2) / 2)
+
+
+def test_free_tests_and_unequal_points_are_refused() -> None:
+    with pytest.raises(InputError, match="everything is free"):
+        curve(([1.0], [0.4]), ([1.0], [0.45]), (0.5, 0.5), 0)
+    with pytest.raises(InputError, match="1 points on validation and 2 on test"):
+        curve(([1.0], [0.4]), ([1.0, 2.0], [0.45, 0.4]), (0.5, 0.5), 3)
+
+
+def test_a_step_curve_holds_each_score_to_the_next_budget() -> None:
+    # prior 0.5 up to 1, 0.8 up to 3, then 0.7 is worse than what the smaller budget had: 0.8 up to 4
+    assert step_area([3, 1], [0.7, 0.8], prior=0.5, total=4) == pytest.approx((0.5 + 2 * 0.8 + 0.8) / 4)
+    assert step_area([4, 9], [0.9, 1.0], prior=0.5, total=4) == pytest.approx(0.5)  # at or beyond the end there is no width
+
+
+def test_pooled_and_per_seed() -> None:
+    seed = [0, 1, 0]
+    validation, test = ([1.0, 1.0, 2.0], [0.8, 0.7, 0.9]), ([1.0, 1.0, 2.0], [0.8, 0.6, 0.9])
+    spread = area_over_seeds(seed, validation, test, (0.5, 0.5), 4)
+    zero = ((0.5 + 0.8) / 2 + (0.8 + 0.9) / 2 + 2 * 0.9) / 4
+    one = ((0.5 + 0.6) / 2 + 3 * 0.6) / 4
+    assert spread.per_seed == pytest.approx((zero, one))
+    assert spread.pooled == pytest.approx(zero)  # seed 1 adds nothing to the hull
+    assert spread.mean == pytest.approx((zero + one) / 2)
+    assert spread.deviation == pytest.approx(abs(zero - one) / 2**0.5)

@@ -81,12 +81,12 @@ def work(budget: Budget, seconds: float, seed: int, out: Path) -> None:
 
 def frontier(run: Run, data: Split) -> list[Point]:
     """Every kept policy on the test rows, by cost."""
-    from askwise.core.policy import Always, Policy
+    from askwise.core.policy import Policy
     from askwise.core.train import policy_of
     from askwise.evaluate import evaluate
     from askwise.methods.paper import decide_at_once
 
-    policies: list[Policy] = [Always(decide_at_once(data.train))]
+    policies: list[Policy] = [decide_at_once(data.train)]
     policies += [policy_of(weights, data.train.schema, CONFIG) for weights in run.history.weights.values()]
     reports = [evaluate(policy, data.test, Budget()) for policy in policies]
     return sorted(Point(r.cost, r.accuracy, r.balanced_accuracy) for r in reports)

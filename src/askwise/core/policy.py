@@ -47,6 +47,22 @@ class Greedy:
     def act(self, state: State) -> Choice:
         return Choice(greedy(self.q(state), state.legal), np.ones(len(state.mask), np.float32))
 
+    def values(self, state: State) -> Floats:
+        """B, A: what it believes each action is worth."""
+        return self.q(state)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same values in every state, for classes only: greedy on these decides at once."""
+
+    classes: tuple[float, ...]
+
+    def __call__(self, state: State) -> Floats:
+        values = np.full(state.legal.shape, -np.inf, np.float32)
+        values[:, : len(self.classes)] = self.classes
+        return values
+
 
 @dataclass(frozen=True)
 class Exploring:
@@ -108,13 +124,22 @@ class Mixture:
     seed: int = 0
 
     def act(self, state: State) -> Choice:
-        takes_second = uniform(state.key, self.seed) < self.share
-        action = np.empty(len(takes_second), np.int64)
-        probability = np.empty(len(takes_second), np.float32)
-        for arm, who in ((self.first, ~takes_second), (self.second, takes_second)):
-            if who.any():
-                action[who], probability[who] = arm.act(state.keep(who))
+        action = np.empty(len(state.key), np.int64)
+        probability = np.empty(len(state.key), np.float32)
+        for arm, who in self._arms(state):
+            action[who], probability[who] = arm.act(state.keep(who))
         return Choice(action, probability)
+
+    def values(self, state: State) -> Floats:
+        """B, A: what the arm that each case follows believes."""
+        values = np.empty(state.legal.shape, np.float32)
+        for arm, who in self._arms(state):
+            values[who] = arm.values(state.keep(who))  # type: ignore[attr-defined]
+        return values
+
+    def _arms(self, state: State) -> list[tuple[Policy, Bools]]:
+        takes_second = uniform(state.key, self.seed) < self.share
+        return [(arm, who) for arm, who in ((self.first, ~takes_second), (self.second, takes_second)) if who.any()]
 
 
 def uniform(key: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:

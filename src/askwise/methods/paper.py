@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from askwise.core.budget import Budget, lagrangian
 from askwise.core.config import TrainConfig
-from askwise.core.episode import Measure
+from askwise.core.episode import Measure, measure
 from askwise.core.network import Encoder, Weights, dense
-from askwise.core.policy import Always, Mixture, Policy
+from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem
 from askwise.core.train import Snapshot, Trainer, policy_of
 from askwise.frontier import Blend, best_tradeoff, hull, within_average
@@ -140,10 +140,10 @@ class Run:
         return Measure(*(self.blend.mean([getattr(m, name) for m in on]) for name in ("cost", "loss", "accuracy")))
 
 
-def decide_at_once(problem: Problem) -> int:
-    """The class with the least expected loss when nothing is known."""
+def decide_at_once(problem: Problem) -> Greedy:
+    """Buys nothing and says the class with the least expected loss."""
     assert problem.y is not None
-    return int(problem.loss[problem.y].mean(0).argmin())
+    return Greedy(Constant(tuple((-problem.loss[problem.y].mean(0)).tolist())))
 
 
 def run(
@@ -172,7 +172,7 @@ def run(
         trainer.load(*resume)
         history = History.restore(*resume)
     else:
-        alone = [_measure_constant(p, at_once) for p in (problem, validation)]
+        alone = [measure(p, at_once, trainer.cap) for p in (problem, validation)]
         history = History([Record(0, trainer.price.lam, *alone)])
     began = saved = time.monotonic()
     stopped = "end of the schedule"
@@ -200,7 +200,7 @@ def run(
     blend = history.choose(budget)
 
     def arm(i: int) -> Policy:
-        return policy_of(history.weights[i], problem.schema, config, encoder) if i else Always(at_once)
+        return policy_of(history.weights[i], problem.schema, config, encoder) if i else at_once
 
     policy = arm(blend.first) if not blend.share else Mixture(arm(blend.first), arm(blend.second), blend.share, seed)
     return Run(policy, blend, history, stopped, time.monotonic() - began)
@@ -209,11 +209,6 @@ def run(
 def fit(problem: Problem, validation: Problem, budget: Budget, config: TrainConfig | None = None, seed: int = 0) -> Policy:
     """The policy that `run` chooses."""
     return run(problem, validation, budget, config, seed).policy
-
-
-def _measure_constant(problem: Problem, decision: int) -> Measure:
-    assert problem.y is not None
-    return Measure(0.0, float(problem.loss[problem.y, decision].mean()), float((problem.y == decision).mean()))
 
 
 def _state(trainer: Trainer, history: History) -> State:

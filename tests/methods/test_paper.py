@@ -37,9 +37,9 @@ def test_learning_comes_near_the_exact_optimum(seed: int, setting: str) -> None:
 
 def history_of(*points: tuple[float, float, float]) -> History:
     """(lambda, cost, loss), the same on training and validation rows."""
-    history = History([Record(0, 0.0, Measure(0, 0.5, 0.5), Measure(0, 0.5, 0.5))])
+    history = History([Record(0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))])
     for i, (lam, cost, loss) in enumerate(points, 1):
-        m = Measure(cost, loss, 1 - loss)
+        m = Measure(cost, loss, 1 - loss, 10)
         history.add(Snapshot(i, lam, m, m, {"w": np.full(2, float(i))}))
     return history
 
@@ -65,38 +65,38 @@ def test_choices() -> None:
 
 def course(train: list[Measure], validation: list[Measure], lam: float = 0.1) -> History:
     records = [Record(100 + i, lam, t, v) for i, (t, v) in enumerate(zip(train, validation, strict=True))]
-    return History([Record(0, 0.0, Measure(0, 0.5, 0.5), Measure(0, 0.5, 0.5)), *records])
+    return History([Record(0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10)), *records])
 
 
 STOP = TrainConfig(epoch=1, window_epochs=1, stop_epochs=10, explore_epochs=2)
 
 
 def test_training_ends_when_it_has_settled() -> None:
-    flat = [Measure(1, 0.2, 0.8)] * 30
+    flat = [Measure(1, 0.2, 0.8, 10)] * 30
     assert why_stop(course(flat, flat), Tradeoff(0.1), STOP, 1.0) == "settled"
     assert why_stop(course(flat[:15], flat[:15]), Tradeoff(0.1), STOP, 1.0) is None  # too early to tell
 
 
 def test_training_goes_on_while_it_gets_better() -> None:
-    better = [Measure(1, 0.4 - 0.01 * i, 0.6) for i in range(30)]
+    better = [Measure(1, 0.4 - 0.01 * i, 0.6, 10) for i in range(30)]
     assert why_stop(course(better, better), Tradeoff(0.1), STOP, 1.0) is None
 
 
 def test_training_ends_when_it_overfits() -> None:
     rng = np.random.default_rng(0)
     wiggle = rng.normal(0, 0.002, 40)
-    train = [Measure(1, 0.3 - 0.005 * i + wiggle[i], 0.7) for i in range(40)]
-    validation = [Measure(1, 0.2 + 0.005 * i + wiggle[i], 0.8) for i in range(40)]
+    train = [Measure(1, 0.3 - 0.005 * i + wiggle[i], 0.7, 10) for i in range(40)]
+    validation = [Measure(1, 0.2 + 0.005 * i + wiggle[i], 0.8, 10) for i in range(40)]
     assert why_stop(course(train, validation), Tradeoff(0.1), STOP, 1.0) == "overfitting"
 
 
 def test_training_ends_when_it_oscillates_around_an_average_budget() -> None:
-    swing = [Measure(0, 0.5, 0.5) if i % 2 else Measure(3, 0.0, 1.0) for i in range(40)]
+    swing = [Measure(0, 0.5, 0.5, 10) if i % 2 else Measure(3, 0.0, 1.0, 10) for i in range(40)]
     assert why_stop(course(swing, swing), AverageBudget(1.5), STOP, 1.0) == "oscillation"
 
 
 def test_early_stopping_can_be_turned_off() -> None:
-    flat = [Measure(1, 0.2, 0.8)] * 30
+    flat = [Measure(1, 0.2, 0.8, 10)] * 30
     off = TrainConfig(epoch=1, window_epochs=1, stop_epochs=0)
     assert why_stop(course(flat, flat), Tradeoff(0.1), off, 1.0) is None
 

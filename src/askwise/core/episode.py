@@ -168,6 +168,8 @@ class Measure:
     cost: float
     loss: float
     accuracy: float
+    rows: int
+    error: float = 0.0  # standard error of the mean loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +233,8 @@ def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None
     done = rollout(problem, policy, cap, rows)
     truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
     cost = float(problem.schema.prices.money(done.cost.mean()))
-    return Measure(cost, float(done.loss.mean()), float((done.decision == truth).mean()))
+    n = len(done.row)
+    return Measure(cost, float(done.loss.mean()), float((done.decision == truth).mean()), n, float(done.loss.std() / n**0.5))
 
 
 class Steps(NamedTuple):

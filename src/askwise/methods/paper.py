@@ -31,6 +31,12 @@ class Record:
     train: Measure
     validation: Measure
 
+    @property
+    def cost(self) -> float:
+        """Over training and validation rows together: costs need no labels, and the more rows, the surer the mean."""
+        n, m = self.train.rows, self.validation.rows
+        return (n * self.train.cost + m * self.validation.cost) / (n + m)
+
 
 @dataclass
 class History:
@@ -49,7 +55,7 @@ class History:
         self.weights = {i: w for i, w in self.weights.items() if i in kept}
 
     def cost(self, upto: int | None = None) -> NDArray[np.float64]:
-        return np.array([r.validation.cost for r in self.records[:upto]])
+        return np.array([r.cost for r in self.records[:upto]])
 
     def score(self, upto: int | None = None) -> NDArray[np.float64]:
         return np.array([-r.validation.loss for r in self.records[:upto]])
@@ -135,9 +141,10 @@ class Run:
 
     @property
     def expected(self) -> Measure:
-        """What the policy is expected to come to, by the validation rows."""
+        """What the policy is expected to come to: loss and accuracy by the validation rows, cost by these and the training rows."""
         on = [r.validation for r in self.history.records]
-        return Measure(*(self.blend.mean([getattr(m, name) for m in on]) for name in ("cost", "loss", "accuracy")))
+        loss, accuracy = (self.blend.mean([getattr(m, name) for m in on]) for name in ("loss", "accuracy"))
+        return Measure(self.blend.mean(self.history.cost()), loss, accuracy, on[0].rows)
 
 
 def decide_at_once(problem: Problem) -> Greedy:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askwise.core.budget import Budget, HardBudget
 from askwise.errors import InputError
-from askwise.frontier import area_over_seeds, best_tradeoff, curve, hull, step_area, within_average
+from askwise.frontier import area_over_seeds, best_tradeoff, choose, curve, hull, step_area, within_average
 
 
 def test_the_hull_leaves_out_what_is_dominated_or_below_a_line() -> None:
@@ -58,6 +59,14 @@ def test_an_average_budget_is_met_exactly_or_not_needed(them: list[tuple[int, in
 def test_below_the_cheapest_point_nothing_can_be_had() -> None:
     with pytest.raises(InputError, match="no policy is as cheap as 1; the cheapest costs 2"):
         within_average([2, 3], [0.5, 0.6], 1)
+
+
+def test_without_a_budget_it_is_the_cheapest_within_one_standard_error() -> None:
+    cost, score = [0, 1, 2, 4], [0.5, 0.8, 0.88, 0.9]
+    assert choose(cost, score, [0.0, 0.05, 0.03, 0.01], Budget()).first == 3
+    assert choose(cost, score, [0.0, 0.05, 0.03, 0.025], Budget()).first == 2
+    assert choose(cost, score, [0.0, 0.05, 0.03, 0.2], Budget()).first == 1
+    assert choose(cost, score, [0.0] * 4, HardBudget(1)).first == 3  # all of them keep to it
 
 
 def test_a_tradeoff_takes_the_cheapest_of_equals() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from askwise.core.budget import Budget
 from askwise.errors import InputError
 
 Doubles = NDArray[np.float64]
@@ -65,6 +66,23 @@ def within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
         return Blend(first, first, 0.0)
     second = int(points[right])
     return Blend(first, second, float((b - c[first]) / (c[second] - c[first])))
+
+
+def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget) -> Blend:
+    """What a budget would follow among measured points; `error` are the standard errors of the scores.
+
+    A hard budget is kept by every policy that was trained under it, so it takes the best. Without any budget it is the cheapest
+    point whose score is within one standard error of the best.
+    """
+    if budget.average is not None:
+        return within_average(cost, score, float(budget.average))
+    points = hull(cost, score)
+    c, s = np.asarray(cost, float)[points], np.asarray(score, float)[points]
+    if budget == Budget():
+        i = int(np.flatnonzero(s >= s[-1] - np.asarray(error, float)[points[-1]])[0])
+    else:
+        i = best_tradeoff(c, s, budget.lam or 0.0).first
+    return Blend(int(points[i]), int(points[i]), 0.0)
 
 
 def best_tradeoff(cost: ArrayLike, score: ArrayLike, lam: float) -> Blend:

@@ -238,9 +238,14 @@ def test_a_device_that_does_not_exist_is_named():
         trainer(config=replace(TINY, device="nowhere"))
 
 
-def test_a_run_without_a_budget_is_refused():
-    with pytest.raises(InputError, match="no budget"):
-        trainer(budget=Budget())
+def test_without_a_budget_the_price_sweeps_from_low_to_high():
+    t = trainer(budget=Budget(), config=replace(TINY, max_epochs=6))
+    prices = [snapshot.lam for snapshot in t]
+    assert len(prices) == 10
+    factors = np.array(prices[2:]) / prices[1:-1]
+    assert np.allclose(factors, factors[0])
+    assert prices[1] > prices[0] > 0
+    assert t.price.lam == pytest.approx(t.price.most)
 
 
 def test_an_encoder_that_is_none_is_refused():

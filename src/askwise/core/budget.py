@@ -4,6 +4,7 @@ Tradeoff(0.01)                        one unit of cost is worth 0.01 of loss (eq
 AverageBudget(12)                     12 per case on average (eq. 2)
 HardBudget(40)                        never more than 40 for any case (eq. 3)
 AverageBudget(12) & HardBudget(40)    both
+Budget()                              none of them: training sweeps the price, to see what each amount of money buys
 """
 
 from __future__ import annotations
@@ -53,7 +54,13 @@ class Budget:
 
     def to_dict(self) -> dict[str, Any]:
         """Exactly what it is, in words that fit into JSON."""
-        return {"lam": self.lam, "average": str(self.average), "hard": str(self.hard)}
+        return {name: None if (value := getattr(self, name)) is None else str(value) for name in ("lam", "average", "hard")}
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Budget:
+        """The inverse of `to_dict`."""
+        lam, average, hard = (given[name] for name in ("lam", "average", "hard"))
+        return cls(None if lam is None else float(lam), *(None if v is None else Fraction(v) for v in (average, hard)))
 
     def cap(self, prices: Prices) -> int | None:
         """The most whole units a case may cost; None when there is no hard budget.
@@ -70,6 +77,10 @@ class Budget:
         if not positive.size:  # everything is free
             return PriceController(lam=self.lam or 0.0, moves=False)
         total = prices.money(prices.total)
+        if self == Budget():
+            # from where everything is worth buying to where hardly anything is
+            low, high = 1e-2 * problem.stake / total, problem.stake / positive.mean()
+            return PriceController(lam=low, moves=True, low=low, most=high)
         if self.average is None:
             # With only a hard budget costs do not count, but a noisy maximum must not spend for nothing: ties go to stopping.
             lam = self.lam if self.lam is not None else 1e-3 * problem.stake / total
@@ -112,23 +123,31 @@ def HardBudget(b: Any) -> Budget:
 
 @dataclass
 class PriceController:
-    """Gradient ascent on the Lagrangian in lambda, with momentum and a step that shrinks in epochs.
+    """Gradient ascent on the Lagrangian in lambda, with momentum and a step that shrinks in epochs. Without a target it rises
+    from `low` to `most` by equal factors.
 
     Paper: eq. 5; algorithm 1, update λ
     """
 
     lam: float
     moves: bool
-    target: float = 0.0
+    target: float | None = None
+    low: float = 0.0
     gain: float = 0.0
     most: float = math.inf
     scale: float = 1.0
     momentum: float = 0.0
     velocity: float = 0.0
 
-    def update(self, mean_cost: float, halvings: int) -> None:
-        """g := momentum g + rate (E[z] - b);  lambda := clip(lambda + g).  `halvings`: how often the rate has shrunk."""
+    def update(self, mean_cost: float, halvings: int, done: float = 0.0) -> None:
+        """g := momentum g + rate (E[z] - b);  lambda := clip(lambda + g).
+
+        `halvings`: how often the rate has shrunk; `done`: the share of training that is over.
+        """
         if not self.moves:
+            return
+        if self.target is None:
+            self.lam = self.low * (self.most / self.low) ** done
             return
         slope = lagrangian_slope(mean_cost, self.target)
         self.velocity = self.momentum * self.velocity + self.gain * self.scale**halvings * slope

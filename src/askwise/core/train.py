@@ -43,7 +43,7 @@ from askwise.core.targets import (
     target_policy_value,
     truncated_ratio,
 )
-from askwise.errors import InputError, StateError
+from askwise.errors import StateError
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,6 @@ class Trainer:
     ) -> None:
         self.problem, self.validation = problem.trainable(), validation.trainable()
         self.budget, self.config, self.seed = budget, config, seed
-        if budget == Budget():
-            raise InputError("there is no budget; give Tradeoff(lam), AverageBudget(b) or HardBudget(b)")
         self.cap = budget.cap(problem.schema.prices)
         self.price = budget.controller(problem, config.price_rate, config.lr_scale, config.price_momentum)
         stakes = problem.loss.max(1, keepdims=True)
@@ -138,7 +136,7 @@ class Trainer:
             if self.step % self.config.window:
                 return None
             snapshot = self.snapshot()
-            self.price.update(snapshot.train.cost, self.config.halvings(self.step))
+            self.price.update(snapshot.train.cost, self.config.halvings(self.step), self.step / self.config.max_steps)
             return snapshot
 
     def snapshot(self) -> Snapshot:

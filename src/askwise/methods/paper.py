@@ -17,7 +17,7 @@ from askwise.core.network import Encoder, Weights, dense
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem
 from askwise.core.train import Snapshot, Trainer, policy_of
-from askwise.frontier import Blend, best_tradeoff, hull, within_average
+from askwise.frontier import Blend, choose, hull
 
 State = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
@@ -63,9 +63,7 @@ class History:
     def choose(self, budget: Budget, upto: int | None = None) -> Blend:
         """The best on validation that meets the budget; hard budgets are met by every point."""
         cost, score = self.cost(upto), self.score(upto)
-        if budget.average is not None:
-            return within_average(cost, score, float(budget.average))
-        return best_tradeoff(cost, score, budget.lam or 0.0)
+        return choose(cost, score, np.array([r.validation.error for r in self.records[:upto]]), budget)
 
     def value(self, budget: Budget, upto: int | None = None) -> float:
         """The objective of what `choose` gives: loss, with the price of its cost where there is a price."""
@@ -95,6 +93,8 @@ def why_stop(history: History, budget: Budget, config: TrainConfig, stake: float
 
     Paper: section 2.4, oscillations; section 4.6, over-fitting
     """
+    if budget == Budget():  # the price is still on its way
+        return None
     n = round(config.stop_epochs / config.window_epochs) if config.window_epochs else 0
     explored = sum(r.step > config.explore_epochs * config.epoch for r in history.records)
     if n < 4 or explored < 2 * n:

@@ -16,10 +16,10 @@ LEVELS = [
     {"errors"},
     {"core"},
     {"methods", "evaluate", "frontier", "data"},
-    {"estimator", "benchmark", "session", "store", "export", "gym"},
+    {"estimator", "benchmark", "session", "store", "export", "gym", "plots", "model", "fitting"},
     {"cli", "web", "__main__"},
 ]
-WITHOUT_TORCH = ["prices", "problem", "budget", "episode", "policy", "config"]
+WITHOUT_TORCH = ["prices", "checks", "problem", "budget", "episode", "policy", "config", "dense"]
 
 
 def name_of(path: Path) -> str:

@@ -125,6 +125,26 @@ class TrainConfig:
         return cls(**_PAPER[name])
 
     @classmethod
+    def for_size(cls, rows: int, tests: int) -> TrainConfig:
+        """Settings for a table of this size that train in about a minute: small batches and short epochs, fewer still for few rows."""
+        batch = min(max(rows, 250), 2_000)
+        return cls(
+            width=64 if rows < 500 else 128,
+            epoch=min(max(rows // 10, 20), 150),
+            parallel_cases=batch // 25,
+            batch_steps=batch,
+            memory_episodes=batch,
+            max_epochs=40 if tests < 100 else 60,
+            lr_start=1e-3 if rows < 500 else 3e-4,
+            shrink_epochs=8,
+            pretrain_steps=min(max(rows, 200), 2_000),
+            pretrain_batch=min(batch, 512),
+            price_rate=0.05,
+            window_epochs=0.5,
+            measure_rows=5_000,
+        )
+
+    @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> TrainConfig:
         """The inverse of `to_dict`; an unknown name is an error."""
         names = [f.name for f in fields(cls)]

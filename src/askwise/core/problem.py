@@ -198,11 +198,15 @@ class Problem:
         """The same rows judged by another loss, for instance a validation set by the training set's class weights."""
         return replace(self, loss=loss)
 
-    def trainable(self) -> Problem:
-        """Itself, if a policy can be learned from it."""
+    def labelled(self) -> Problem:
+        """Itself, if its classes are known."""
         if self.y is None:
             raise InputError("there is no target to learn from")
-        present = np.unique(self.y)
+        return self
+
+    def trainable(self) -> Problem:
+        """Itself, if a policy can be learned from it."""
+        present = np.unique(np.asarray(self.labelled().y))
         if len(present) < 2:
             raise InputError(f"every row has the class {self.schema.classes[present[0]]!r}; "
                              "learning needs rows of two classes or more")  # fmt: skip

@@ -72,7 +72,7 @@ class Trainer:
         seed: int = 0,
         encoder: Encoder = dense,
     ) -> None:
-        self.problem, self.validation = problem.trainable(), validation.trainable()
+        self.problem, self.validation = problem.trainable(), validation.labelled()
         self.budget, self.config, self.seed = budget, config, seed
         self.cap = budget.cap(problem.schema.prices)
         self.price = budget.controller(problem, config.price_rate, config.lr_scale, config.price_momentum)
@@ -167,7 +167,10 @@ class Trainer:
 
         Paper: algorithm 2, pretrain; section 3.2, pretraining
         """
-        self._descend(self._pretrain_error(*self._pretrain_states(self.config.pretrain_batch, self.problem, self.rng)))
+        states = self._pretrain_states(self.config.pretrain_batch, self.problem, self.rng)
+        self.network.train()
+        self._descend(self._pretrain_error(*states))
+        self.network.eval()
         self.pretrained += 1
 
     def _pretrain_states(self, n: int, problem: Problem, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:

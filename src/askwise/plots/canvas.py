@@ -1,0 +1,145 @@
+"""What all pictures share: an empty figure, colours, names that fit, and writing the file."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.errors import AskwiseError, InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+    from askwise.evaluate import Report
+
+INK, SOFT, FAINT = "#222222", "#777777", "#bbbbbb"
+BLUE, RED = "#0072B2", "#D55E00"
+# Okabe and Ito's colours, which colour-blind people can tell apart; for classes, in their order
+COLOURS = (BLUE, "#E69F00", "#009E73", RED, "#CC79A7", "#56B4E9", "#F0E442")
+# what is written into a file beside the picture would change with the day and the version
+LEFT_OUT: dict[str, dict[str, Any]] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+
+
+def empty(width: float, height: float, **layout: float) -> Figure:
+    """A figure of so many inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise AskwiseError("pictures need matplotlib, which is not installed; pip install 'askwise[plot]'") from None
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    if layout:
+        figure.set_layout_engine("constrained", **layout)
+    return figure
+
+
+def tidy(axes: Axes) -> None:
+    """A faint grid behind the data, and no frame where it says nothing."""
+    axes.grid(color=FAINT, alpha=0.4, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend(of: Figure | Axes, **how: Any) -> None:
+    """A legend whose entries are plain text: a dollar sign is a dollar sign."""
+    for text in of.legend(fontsize=8, frameon=False, **how).get_texts():
+        text.set_parse_math(False)
+
+
+def colours_of(name: str) -> Colormap:
+    """A colour scale in which what is not a number is light grey."""
+    from matplotlib import colormaps
+
+    return colormaps[name].with_extremes(bad="#eeeeee")
+
+
+def inches(text: str, size: float) -> float:
+    """How wide a line of text is at a size in points."""
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0, 0), text.replace("$", "S"), size=size).get_extents().x1) / 72 if text.strip() else 0.0
+
+
+def short(name: Any, most: int = 30) -> str:
+    """A name on one line, with its middle left out if it is long: the end often tells two names apart."""
+    text = " ".join(str(name).split()) or "?"
+    left = (most - 1) * 2 // 3
+    return text if len(text) <= most else f"{text[:left].rstrip()}…{text[len(text) - (most - 1 - left) :].lstrip()}"
+
+
+def count(n: int, thing: str) -> str:
+    """1 case, 1,234 cases."""
+    return f"{n:,} {thing}" + ("" if n == 1 else "s")
+
+
+def money(label: str, unit: str) -> str:
+    """A label with the unit of money, if that has a name."""
+    return f"{label} ({unit})" if unit else label
+
+
+def known_of(report: Report) -> NDArray[np.bool_] | None:
+    """N, F: what each case of the report knew from the start."""
+    known = report.problem.known
+    return None if known is None else known[report.episodes.row]
+
+
+def purchases(report: Report) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Every test that was bought, as (case, test, position); the first test that a case buys has position 1.
+
+    What the existing classifier needed and was not held yet is bought at once, all at the position of asking it.
+    """
+    done, schema = report.episodes, report.problem.schema
+    case = np.repeat(np.arange(len(done.length)), done.length)
+    position = np.arange(len(case)) - np.repeat(done.first, done.length) + 1
+    buys = done.action >= schema.first_test
+    case, test, position = case[buys], done.action[buys] - schema.first_test, position[buys]
+    if schema.external_needs is not None:
+        rest, known = done.mask.copy(), known_of(report)
+        rest[case, test] = False
+        if known is not None:
+            rest &= ~known
+        by_asking, needed = np.nonzero(rest)
+        case, test = np.r_[case, by_asking], np.r_[test, needed]
+        position = np.r_[position, done.length[by_asking]]
+    return case, test, position
+
+
+def share_and_position(report: Report, group: NDArray[np.int64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """n, F each: the share of a group's cases that buy a test, and at which position on average; NaN where nobody does."""
+    case, test, position = purchases(report)
+    F = report.problem.schema.n_tests
+    cell = group[case] * F + test
+    often = np.bincount(cell, minlength=n * F).reshape(n, F)
+    total = np.bincount(cell, position, minlength=n * F).reshape(n, F)
+    size = np.bincount(group, minlength=n)
+    return often / np.maximum(size, 1)[:, None], np.where(often > 0, total / np.maximum(often, 1), np.nan)
+
+
+def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> Path:
+    """Writes a PNG or an SVG, by the ending. The same picture gives the same bytes, and the file is always a whole one."""
+    import matplotlib
+
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in LEFT_OUT:
+        raise InputError(f"{path.name!r} does not say what kind of picture to write; end it in .png or .svg")
+    data = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "askwise"}):
+        figure.savefig(data, format=ending[1:], dpi=dpi, metadata=LEFT_OUT[ending])
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,162 @@
+"""Curves: what money buys, and how training went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askwise.core.budget import Budget
+from askwise.errors import InputError
+from askwise.plots.canvas import BLUE, FAINT, INK, RED, SOFT, empty, legend, money, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from askwise.methods.paper import Record
+
+Points = tuple[ArrayLike, ArrayLike]  # costs, scores
+
+
+def frontier(
+    points_validation: Points,
+    points_test: Points,
+    chosen: ArrayLike,
+    *,
+    prior: float,
+    everything: tuple[float, float | None],
+    budget: Budget | None = None,
+    unit: str = "",
+    score: str = "accuracy",
+    best: tuple[float, float] | None = None,
+) -> Figure:
+    """The plane of cost and score: all snapshots, the chosen ones joined, and what they must be compared with.
+
+    The points are (costs, scores) of the same snapshots on validation and on test cases, `chosen` the indices of those that
+    validation selects. The rest is measured on test cases: `prior` is the score of deciding at once, `everything` the cost of
+    all tests and the score with them (None if it was not measured), `best` the cost and score of the policy for `budget`.
+    """
+    (vc, vs), (tc, ts) = (tuple(np.asarray(v, float) for v in pair) for pair in (points_validation, points_test))
+    if not (len(vc) == len(vs) == len(tc) == len(ts)):
+        raise InputError(f"there are {len(vc)} points on validation and {len(tc)} on test; they must be the same points")
+    picked = np.asarray(chosen, np.int64)
+    picked = picked[np.argsort(tc[picked], kind="stable")]
+    total, full = everything
+    star = [] if best is None else [best]
+    figure = empty(7, 5)
+    axes = figure.add_subplot()
+    tidy(axes)
+    right = _cost_axis(axes, np.r_[vc, tc, [cost for cost, _ in star]], total)
+    matter = [prior, *ts[picked].tolist(), *(s for _, s in star), *(s for s in (full,) if s is not None)]
+    low = _score_axis(axes, np.r_[vs, ts], matter)
+
+    looks: dict[str, dict[str, Any]] = {
+        "validation": {"marker": "x", "color": FAINT, "linewidths": 0.8},
+        "test": {"marker": "o", "color": SOFT, "linewidths": 0, "alpha": 0.5},
+    }
+    for cases, x, y in (("validation", vc, vs), ("test", tc, ts)):
+        below = int((y < low).sum())
+        words = f"all snapshots, {cases} cases" + (f" ({below} lie below)" if below else "")
+        axes.scatter(x, y, s=13, label=words, **looks[cases])
+    if len(picked):
+        # as in `askwise.frontier.curve`: from deciding at once, which can be mixed in, to where more money buys no more
+        x, y = np.r_[0, tc[picked], total], np.r_[prior, ts[picked], ts[picked[vs[picked].argmax()]]]
+        axes.plot(x, y, color=BLUE, linestyle=":", linewidth=1.2, label="_ends")
+        axes.plot(x[1:-1], y[1:-1], color=BLUE, marker="o", markersize=5, label="chosen on validation, test cases")
+    axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
+    amount = f"{total:,.10g} {unit}".strip()
+    if full is None:
+        axes.axvline(total, color=INK, linewidth=1, linestyle="--", label=f"all tests cost {amount}")
+    else:
+        seen = total <= right
+        axes.axhline(full, color=SOFT, linewidth=0.8, linestyle="--", label="_all tests")
+        axes.plot(total, full, color=INK, marker="D" if seen else "", linestyle="--", linewidth=0.8,
+                  label=f"all tests: {full:.3f} for {amount}" + ("" if seen else ", right of the picture"))  # fmt: skip
+    _, limit = _limit(budget)
+    if limit is not None and limit <= right:
+        axes.axvline(limit, color=RED, linewidth=1, linestyle=(0, (1, 2)), label="_budget")
+    for cost, value in star:
+        axes.plot(cost, value, color=RED, marker="*", markersize=15, markeredgecolor="white", linestyle="", zorder=5,
+                  label=f"{budget or 'chosen policy'}: {value:.3f} for {cost:,.4g} {unit}".strip())  # fmt: skip
+    axes.set_xlabel(money("mean cost per case", unit), parse_math=False)
+    axes.set_ylabel(score, parse_math=False)
+    legend(figure, loc="outside lower center", ncols=2)
+    return figure
+
+
+def _limit(budget: Budget | None) -> tuple[str, float | None]:
+    """What cases may cost on average or, where that is not said, at most."""
+    for kind in ("average", "hard"):
+        amount = getattr(budget, kind, None)
+        if amount is not None:
+            return kind, float(amount)
+    return "no", None
+
+
+def _cost_axis(axes: Axes, costs: NDArray[np.float64], total: float) -> float:
+    """Limits the axis and returns its right end: all of it, unless what is drawn would be squeezed into its first third."""
+    dearest = float(costs.max(initial=0.0))
+    right = 1.15 * dearest if 0 < 3 * dearest < total else (1.05 * max(total, dearest) or 1.0)
+    axes.set_xlim(-0.02 * right, right)
+    return right
+
+
+def _score_axis(axes: Axes, scores: NDArray[np.float64], matter: list[float]) -> float:
+    """Limits the axis and returns its lower end: around what matters, and down to other snapshots that are not far below."""
+    low, high = min(matter), max([*matter, *scores.tolist()])
+    low = float(min([low, *scores[scores >= low - 0.5 * (high - low)]]))
+    pad = 0.05 * (high - low) or 0.05
+    axes.set_ylim(low - pad, high + pad)
+    return low - pad
+
+
+def progress(
+    records: Sequence[Record],
+    budget: Budget | None = None,
+    *,
+    unit: str = "",
+    score: Literal["accuracy", "loss"] = "accuracy",
+    chosen: Sequence[int] = (),
+) -> Figure:
+    """Lambda, cost and score over the gradient steps of a run, like the paper's figure of the learning progress.
+
+    The budget is a dashed line. A record of step 0 is deciding at once: a line to compare the score with. `chosen` are indices
+    of records to mark, those that the policy follows in the end.
+    """
+    learned = [r for r in records if r.step > 0]
+    marked = [records[i] for i in chosen if records[i].step > 0]
+    step = [r.step for r in learned]
+    few = "." if len(learned) < 40 else ""
+    figure = empty(7, 6.5)
+    price, cost, quality = figure.subplots(3, 1, sharex=True)
+
+    price.plot(step, [r.lam for r in learned], color=BLUE, linewidth=1.2, marker=few, label="λ")
+    price.set_ylabel("price λ\n(loss per unit of cost)")
+    words = {"train": "training cases", "validation": "validation cases"}
+    for axes, name, bold, thin in ((cost, "cost", "train", "validation"), (quality, score, "validation", "train")):
+        for part, look in (
+            (bold, {"color": BLUE, "linewidth": 1.2}),
+            (thin, {"color": SOFT, "linewidth": 0.8, "linestyle": ":"}),
+        ):
+            values = [getattr(getattr(r, part), name) for r in learned]
+            axes.plot(step, values, marker=few, label=words[part], zorder=2 + (part == bold), **look)
+        if marked:
+            axes.plot([r.step for r in marked], [getattr(r.validation, name) for r in marked], color=RED, marker="v",
+                      linestyle="", markersize=8, markeredgecolor="white", zorder=4, label="chosen")  # fmt: skip
+    kind, limit = _limit(budget)
+    if limit is not None:
+        cost.axhline(limit, color=INK, linestyle="--", linewidth=1, label=f"{kind} budget {limit:g}")
+    for record in [r for r in records if r.step == 0][:1]:
+        quality.axhline(getattr(record.validation, score), color=INK, linestyle="-.", linewidth=1, label="deciding at once")
+    cost.set_ylabel(money("mean cost", unit), parse_math=False)
+    cost.set_ylim(bottom=0)
+    quality.set_ylabel(score)
+    quality.set_xlabel("gradient steps")
+    for axes in (price, cost, quality):
+        tidy(axes)
+    for axes in (cost, quality):
+        legend(axes, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
+    return figure

@@ -16,7 +16,8 @@ LEVELS = [
     {"errors"},
     {"core"},
     {"methods", "evaluate", "frontier", "data"},
-    {"estimator", "benchmark", "session", "store", "export", "gym", "plots", "model", "fitting"},
+    {"estimator", "benchmark", "session", "store", "export", "gym", "plots", "model"},
+    {"fitting", "report"},
     {"cli", "web", "__main__"},
 ]
 WITHOUT_TORCH = ["prices", "checks", "problem", "budget", "episode", "policy", "config", "dense"]

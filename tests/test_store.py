@@ -57,5 +57,5 @@ def test_other_files_are_refused(tmp_path) -> None:
     import safetensors.numpy
 
     safetensors.numpy.save_file(ARRAYS, tmp_path / "foreign")
-    with pytest.raises(StateError, match="not a state of a training run"):
+    with pytest.raises(StateError, match="is not a state of a training run"):
         read_state(tmp_path / "foreign")

@@ -1,9 +1,37 @@
 """Classification with costly features: which test to buy next, and when to stop and decide."""
 
+from typing import TYPE_CHECKING, Any
+
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.config import TrainConfig
 from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError
 
+if TYPE_CHECKING:
+    from askwise.estimator import CostlyClassifier
+    from askwise.store import load
+
 __version__ = "0.1.0"
-__all__ = ["AskwiseError", "AverageBudget", "Budget", "HardBudget", "Problem", "Schema", "Tradeoff", "TrainConfig"]
+__all__ = [
+    "AskwiseError",
+    "AverageBudget",
+    "Budget",
+    "CostlyClassifier",
+    "HardBudget",
+    "Problem",
+    "Schema",
+    "Tradeoff",
+    "TrainConfig",
+    "load",
+]
+
+# these need scikit-learn or safetensors, which take their time to import
+_LATER = {"CostlyClassifier": "askwise.estimator", "load": "askwise.store"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'askwise' has no attribute {name!r}")

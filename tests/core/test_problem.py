@@ -96,7 +96,7 @@ def test_rows_without_labels_can_be_decided_but_not_learned_from():
 
 
 def test_learning_needs_two_classes():
-    with pytest.raises(InputError, match="every row has the class 'b'"):
+    with pytest.raises(InputError, match="all rows are of one class, 'b'"):
         Problem.build(schema(classes=("a", "b")), X2, ["b", "b"]).trainable()
     p = Problem.build(schema(classes=("a", "b")), X2, ["b", "a"])
     assert p.trainable() is p

@@ -126,7 +126,7 @@ class TrainConfig:
 
     @classmethod
     def for_size(cls, rows: int, tests: int) -> TrainConfig:
-        """Settings for a table of this size that train in about a minute: small batches and short epochs, fewer still for few rows."""
+        """Settings for a table of this size that train in about a minute: small batches and short epochs."""
         batch = min(max(rows, 250), 2_000)
         return cls(
             width=64 if rows < 500 else 128,

@@ -18,7 +18,8 @@ class DenseValues:
     Paper: section 3.1, dueling architecture
     """
 
-    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, weights: Mapping[str, NDArray[Any]], dtype: Any = np.float32) -> None:
+        weights = {name: value.astype(dtype) for name, value in weights.items()}
         names = sorted(
             {name.rsplit(".", 1)[0] for name in weights if name.startswith("encoder.")}, key=lambda n: int(n.split(".")[1])
         )
@@ -30,8 +31,8 @@ class DenseValues:
     def __call__(self, state: State) -> Floats:
         first, bias = self.layers[0]
         C = state.values.shape[1]
-        x = state.values @ first[:C]
-        x += state.mask.astype(np.float32) @ first[C:]
+        x = state.values.astype(first.dtype, copy=False) @ first[:C]
+        x += state.mask.astype(first.dtype) @ first[C:]
         x += bias
         np.maximum(x, 0, out=x)
         for matrix, bias in self.layers[1:]:
@@ -49,5 +50,5 @@ def _layer(weights: Mapping[str, NDArray[Any]], name: str) -> tuple[Floats, Floa
 def _dueling(columns: Floats) -> Floats:
     """The first column is the value, the others are advantages."""
     advantage = columns[:, 1:]
-    folded: Floats = advantage + (columns[:, :1] - advantage.mean(1, keepdims=True, dtype=np.float64)).astype(np.float32)
+    folded: Floats = advantage + (columns[:, :1] - advantage.mean(1, keepdims=True, dtype=np.float64)).astype(columns.dtype)
     return folded

@@ -130,9 +130,9 @@ class Mixture:
             action[who], probability[who] = arm.act(state.keep(who))
         return Choice(action, probability)
 
-    def values(self, state: State) -> Floats:
+    def values(self, state: State) -> NDArray[np.float64]:
         """B, A: what the arm that each case follows believes."""
-        values = np.empty(state.legal.shape, np.float32)
+        values = np.empty(state.legal.shape)
         for arm, who in self._arms(state):
             values[who] = arm.values(state.keep(who))  # type: ignore[attr-defined]
         return values

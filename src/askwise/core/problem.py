@@ -208,7 +208,7 @@ class Problem:
         """Itself, if a policy can be learned from it."""
         present = np.unique(np.asarray(self.labelled().y))
         if len(present) < 2:
-            raise InputError(f"every row has the class {self.schema.classes[present[0]]!r}; "
+            raise InputError(f"all rows are of one class, {self.schema.classes[present[0]]!r}; "
                              "learning needs rows of two classes or more")  # fmt: skip
         return self
 

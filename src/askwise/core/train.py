@@ -80,6 +80,7 @@ class Trainer:
         scaled = problem.loss if problem.scale is None else problem.loss * problem.stake / np.where(stakes > 0, stakes, np.inf)
         self.smallest_loss = float(scaled.min())
         self.rng = np.random.default_rng(seed)
+        self.time_share = 0.0  # how much of its time is over, where there is a limit: a sweep must not be late
         self.step = 0
         self.pretrained = 0
         self.pretrain_errors: list[float] = []
@@ -136,7 +137,8 @@ class Trainer:
             if self.step % self.config.window:
                 return None
             snapshot = self.snapshot()
-            self.price.update(snapshot.train.cost, self.config.halvings(self.step), self.step / self.config.max_steps)
+            done = max(self.step / self.config.max_steps, self.time_share)
+            self.price.update(snapshot.train.cost, self.config.halvings(self.step), done)
             return snapshot
 
     def snapshot(self) -> Snapshot:

@@ -1,1 +1,1 @@
-"""Rows to learn from: the named data sets, splitting and scaling, and small problems whose optimum is known."""
+"""Rows to learn from: tables and their encoding, splitting, the named data sets, and small problems with a known optimum."""

@@ -1,81 +1,73 @@
-"""The named data sets. `thyroid` comes with the package; others are read from the folder named by ASKWISE_DATA."""
+"""The named data sets, all along one path: `raw` gives the table as it came, `load` the encoded problems of its split.
+
+Some come with the package, others are read from the folder named by ASKWISE_DATA; `cards()` says which, and what each of them is.
+"""
 
 from __future__ import annotations
 
-import csv
-import os
-from importlib import resources
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.core.problem import Schema
-from askwise.data.prepare import Split, split, stratified
+from askwise.data.cards import CARDS, Card, cards
+from askwise.data.frames import import_pandas
+from askwise.data.makers import MAKERS
+from askwise.data.prepare import Rows, Split, split
+from askwise.data.sources import Source
+from askwise.data.values import label
 from askwise.errors import InputError, did_you_mean
 
-_HISTORY = (
-    "age", "sex", "on_thyroxine", "query_on_thyroxine", "on_antithyroid_medication", "thyroid_surgery", "query_hypothyroid",
-    "query_hyperthyroid", "pregnant", "sick", "tumor", "lithium", "goitre",
-)  # fmt: skip
-_BLOOD = ("TSH", "T3", "TT4", "T4U", "FTI", "TBG")
-_CODES = {"f": 0.0, "t": 1.0, "F": 0.0, "M": 1.0, "?": np.nan}
+__all__ = ["Card", "Raw", "cards", "load", "raw"]
 
 
-def thyroid(seed: int = 0, class_weight: Any = None) -> Split:
-    """Hypothyroid or not: 3,163 real patients with really missing blood tests (UCI, CC BY 4.0), Turney's prices in dollars.
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """A data set before splitting and encoding. Prices, set-ups and so on are as in `Schema.build`, by name of a column."""
 
-    The flags that say whether a test was ordered are left out: they nearly give the label away.
-    """
-    table: list[list[float]] = []
-    labels: list[str] = []
-    file = resources.files("askwise.data") / "files" / "hypothyroid.csv"
-    for line in csv.reader(file.read_text().splitlines()):
-        label, history, blood = line[0], line[1 : 1 + len(_HISTORY)], line[1 + len(_HISTORY) :][1::2]
-        table.append([_CODES[v] if v in _CODES else float(v) for v in history + blood])
-        labels.append(label)
-    prices: dict[str, Any] = dict.fromkeys(_HISTORY, "1.00")
-    # TBG has no published price: it is given the dearest blood test's
-    prices |= {"TSH": "20.68", "T3": "9.31", "TT4": "12.41", "T4U": "9.31", "TBG": "20.68"}
-    schema = Schema.build(
-        (*_HISTORY, *_BLOOD),
-        ("negative", "hypothyroid"),
-        prices,
-        setup={"blood draw": ("2.10", [t for t in _BLOOD if t != "FTI"])},
-        derived={"FTI": ["TT4", "T4U"]},
-    )
-    y = np.array(labels)
-    return split(schema, np.array(table), y, stratified(y, (0.6, 0.2, 0.2), seed), class_weight)
+    card: Card
+    X: NDArray[Any]  # N, C: numbers, NaN where missing
+    columns: tuple[str, ...]
+    y: NDArray[Any]  # N: values from `classes`
+    classes: tuple[Any, ...]
+    splits: Callable[[int], list[Rows]]  # from a seed, the rows for training, validation and test
+    costs: dict[str, Any] | None = None  # None: 1 for each
+    setup: dict[str, tuple[Any, list[str]]] | None = None
+    derived: dict[str, list[str]] | None = None
+    reveals: dict[str, list[str]] | None = None  # None: each column is a test
+    categorical: tuple[str, ...] = ()  # columns whose numbers are only names
+    scaling: str = "columns"
 
-
-def miniboone_tiny(seed: int = 0, class_weight: Any = None) -> Split:
-    """2,000 / 1,000 / 2,000 rows of MiniBooNE, 50 tests at price 1; rows with the sentinel -999 are dropped."""
-    stored = _folder_file("miniboone_tiny.npz")
-    X, y, part = stored["X"].astype(np.float64), stored["y"], stored["split"]
-    names = [str(n) for n in stored["feature_names"]]
-    schema = Schema.build(names, (0, 1))
-    kept = X[:, 0] > -900
-    rows = [np.flatnonzero(kept & (part == p)) for p in ("train", "validation", "test")]
-    return split(schema, X, y, rows, class_weight)
+    @cached_property
+    def table(self) -> Any:
+        """X as a pandas DataFrame, in which columns of categories are categorical."""
+        pandas = import_pandas()
+        frame = pandas.DataFrame(self.X, columns=list(self.columns), copy=False)
+        for name in self.categorical:
+            frame[name] = pandas.Categorical([None if np.isnan(v) else label(v) for v in frame[name]])
+        return frame
 
 
-NAMED = {"thyroid": thyroid, "miniboone_tiny": miniboone_tiny}
+def raw(name: str, download: bool = False, verify: bool = True) -> Raw:
+    """A named data set as it came. Only with `download` is anything fetched; `verify` compares the file's checksum."""
+    if name not in MAKERS:
+        raise InputError(f"there is no data set {name!r}; {did_you_mean(name, MAKERS)}")
+    card = CARDS[name]
+    made = Raw(card, **MAKERS[name](Source(card, download, verify)))
+    expected = (len(made.X) if card.rows is None else card.rows, card.columns)
+    if made.X.shape != expected or len(made.y) != len(made.X):
+        found = f"{made.X.shape[0]} rows x {made.X.shape[1]} columns and {len(made.y)} labels"
+        raise InputError(f"the file {card.file!r} gives {found}; for {name!r} it must be {expected[0]} x {expected[1]}")
+    return made
 
 
-def load(name: str, seed: int = 0, class_weight: Any = None) -> Split:
-    """A named data set, split and scaled."""
-    if name not in NAMED:
-        raise InputError(f"there is no data set {name!r}; {did_you_mean(name, NAMED)}")
-    return NAMED[name](seed, class_weight)
-
-
-def _folder_file(name: str) -> dict[str, NDArray[Any]]:
-    folder = os.environ.get("ASKWISE_DATA")
-    if not folder:
-        raise InputError(f"{name!r} is not part of the package; set ASKWISE_DATA to the folder that holds it")
-    path = Path(folder) / name
-    if not path.is_file():
-        raise InputError(f"there is no file {name!r} in {folder!r}, the folder that ASKWISE_DATA names")
-    with np.load(path, allow_pickle=False) as stored:
-        return {key: stored[key] for key in stored.files}
+def load(name: str, seed: int = 0, class_weight: Any = None, download: bool = False, verify: bool = True) -> Split:
+    """A named data set, split and scaled. Where there is no official split, another seed is another split."""
+    data = raw(name, download, verify)
+    columns = dict(zip(data.columns, data.X.T, strict=True))
+    prices = {"costs": data.costs, "reveals": data.reveals, "setup": data.setup, "derived": data.derived}
+    return split(columns, data.y, data.classes, data.splits(seed), scaling=data.scaling, categorical=data.categorical,
+                 class_weight=class_weight, **prices)  # fmt: skip

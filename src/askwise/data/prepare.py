@@ -1,7 +1,8 @@
-"""From raw columns to problems: a seeded, stratified split and scaling that is fitted on the training rows only."""
+"""From a table to problems: a seeded, stratified split, and an encoding that is fitted on the training rows only."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.problem import Problem, Schema
+from askwise.data.encode import Encoding
 from askwise.errors import InputError
+
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,32 +25,12 @@ class Split:
     test: Problem
 
 
-@dataclass(frozen=True, eq=False)
-class Scaler:
-    """Takes away the mean of each column and divides by its deviation, missing values left out."""
-
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
-
-    @classmethod
-    def fit(cls, X: NDArray[Any]) -> Scaler:
-        there = ~np.isnan(X)
-        n = np.maximum(there.sum(0), 1)
-        mean = np.where(there, X, 0).sum(0, dtype=np.float64) / n
-        variance = np.where(there, (X - mean) ** 2, 0).sum(0, dtype=np.float64) / n
-        deviation = np.sqrt(variance)
-        return cls(mean, np.where(deviation > 0, deviation, 1.0))
-
-    def __call__(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        return ((X - self.mean) / self.deviation).astype(np.float32)
-
-
-def stratified(y: NDArray[Any], shares: tuple[float, ...], seed: int) -> list[NDArray[np.int64]]:
+def stratified(y: NDArray[Any], shares: tuple[float, ...], seed: int) -> list[Rows]:
     """Rows in parts of the given shares, each class spread over all parts alike."""
     if abs(sum(shares) - 1) > 1e-9:
         raise InputError(f"the shares of a split are {shares}; they must add up to 1")
     rng = np.random.default_rng(seed)
-    parts: list[list[NDArray[np.int64]]] = [[] for _ in shares]
+    parts: list[list[Rows]] = [[] for _ in shares]
     for label in np.unique(y):
         rows = rng.permutation(np.flatnonzero(y == label))
         cuts = np.round(np.cumsum(shares)[:-1] * len(rows)).astype(int)
@@ -55,16 +39,54 @@ def stratified(y: NDArray[Any], shares: tuple[float, ...], seed: int) -> list[ND
     return [np.sort(np.concatenate(part)) for part in parts]
 
 
+def shuffled(rows: Rows, sizes: Sequence[int], seed: int) -> list[Rows]:
+    """The rows in random parts of the given sizes."""
+    if sum(sizes) != len(rows):
+        raise InputError(f"the parts of a split have {' + '.join(map(str, sizes))} rows; they must add up to {len(rows)}")
+    order = np.random.default_rng(seed).permutation(rows)
+    return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
+
+
+def schema_of(
+    encoding: Encoding,
+    classes: Sequence[Any],
+    costs: Mapping[str, Any] | Sequence[Any] | None = None,
+    reveals: Mapping[str, Sequence[str]] | None = None,
+    setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
+    derived: Mapping[str, Sequence[str]] | None = None,
+    external_needs: Sequence[str] | None = None,
+) -> Schema:
+    """A schema whose tests are columns of the user's table, or what `reveals` makes of them. See `Schema.build`."""
+    groups = dict(reveals or {})
+    tests = {test: [column for name in names for column in encoding.reveals_of(name)] for test, names in groups.items()}
+    grouped = {name for names in groups.values() for name in names}
+    for name, columns in encoding.reveals.items():
+        if name in grouped:
+            continue
+        if name in tests:
+            raise InputError(f"test {name!r} has the name of a column that it does not reveal; rename one of them")
+        tests[name] = columns
+    return Schema.build(encoding.engine_columns, classes, costs, tests, setup, derived, external_needs)
+
+
 def split(
-    schema: Schema,
-    X: NDArray[Any],
+    X: Mapping[str, NDArray[Any]],
     y: NDArray[Any],
-    rows: list[NDArray[np.int64]],
+    classes: Sequence[Any],
+    rows: Sequence[Rows],
+    *,
+    scaling: str = "columns",
+    categorical: Iterable[str] = (),
     class_weight: Any = None,
-    **how: Any,
+    **prices: Any,
 ) -> Split:
-    """Problems of the three lists of rows; all three are judged by the losses of the training rows."""
-    scale = Scaler.fit(X[rows[0]])
-    train = Problem.build(schema, scale(X[rows[0]]), y[rows[0]], class_weight=class_weight, **how)
-    others = [Problem.build(schema, scale(X[r]), y[r]).with_loss(train.loss) for r in rows[1:]]
-    return Split(train, *others)
+    """Problems of three lists of rows of a dict of columns; all three are judged by the losses of the training rows.
+
+    prices: `costs`, `reveals`, `setup` and `derived`, as in `schema_of`.
+    """
+    encoding = Encoding.fit(X, scaling=scaling, categorical=categorical, rows=rows[0])
+    schema = schema_of(encoding, classes, **prices)
+    parts = [encoding.transform({name: values[r] for name, values in X.items()}) for r in rows]
+    train = Problem.build(schema, parts[0], y[rows[0]], class_weight=class_weight)
+    validation, test = (Problem.build(schema, x, y[r]).with_loss(train.loss) for x, r in zip(parts[1:], rows[1:], strict=True))
+    return Split(train, validation, test)

@@ -141,7 +141,7 @@ class Run:
 
     @property
     def expected(self) -> Measure:
-        """What the policy is expected to come to: loss and accuracy by the validation rows, cost by these and the training rows."""
+        """What is expected of the policy: loss and accuracy by the validation rows, cost by these and the training rows."""
         on = [r.validation for r in self.history.records]
         loss, accuracy = (self.blend.mean([getattr(m, name) for m in on]) for name in ("loss", "accuracy"))
         return Measure(self.blend.mean(self.history.cost()), loss, accuracy, on[0].rows)
@@ -184,6 +184,8 @@ def run(
     began = saved = time.monotonic()
     stopped = "end of the schedule"
     while not trainer.finished:
+        if time_limit is not None:
+            trainer.time_share = min(1.0, (time.monotonic() - began) / max(time_limit, 1e-9))
         snapshot = trainer.advance()
         out_of_time = time_limit is not None and time.monotonic() - began > time_limit
         if snapshot is not None:

@@ -1,0 +1,260 @@
+"""The command line: parse, call, print. Everything heavy is imported where it is used, so that --help is fast."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from askwise.errors import AskwiseError
+
+EXAMPLES = {
+    "fit": """examples:
+  askwise fit --data thyroid
+  askwise fit cases.csv --target diagnosis --costs prices.csv --average-budget 12 --out model.askwise
+  askwise fit cases.csv --target label --hard-budget 40 --known age,sex --time-limit 300
+  askwise fit cases.csv --target label --average-budget 12 --resume        (goes on after Ctrl-C)
+
+files:
+  --costs    CSV with the columns test,cost
+  --setup    CSV with the columns setup,cost,tests    (tests separated by ;)
+  --derived  CSV with the columns test,sources        (separated by ;)
+  --reveals  CSV with the columns test,columns        (separated by ;)
+  --loss     CSV: first column the true class, then one column per decision""",
+    "predict": """examples:
+  askwise predict model.askwise cases.csv --out decisions.csv
+  askwise predict model.askwise cases.csv --average-budget 8 --json""",
+    "evaluate": """examples:
+  askwise evaluate model.askwise cases.csv --target diagnosis
+  askwise evaluate model.askwise --data thyroid --json""",
+    "frontier": """examples:
+  askwise frontier model.askwise
+  askwise frontier model.askwise --plot curve.svg""",
+    "inspect": """examples:
+  askwise inspect model.askwise
+  askwise inspect model.askwise --json""",
+    "datasets": """examples:
+  askwise datasets
+  askwise datasets thyroid""",
+    "methods": """examples:
+  askwise methods""",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command. 0: done; 1: interrupted or a file could not be written; 2: something was wrong with what was given."""
+    given = parser().parse_args(argv)
+    try:
+        given.call(given)
+    except AskwiseError as error:
+        print(f"askwise: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader has seen enough
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        print(f"askwise: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    from askwise import __version__
+
+    top = argparse.ArgumentParser(
+        prog="askwise", description="Classification with costly features: which test to buy next, and when to stop and decide."
+    )
+    top.add_argument("--version", action="version", version=f"askwise {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, call: Any, words: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name, help=words, description=words, epilog=EXAMPLES[name], formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        sub.set_defaults(call=call)
+        return sub
+
+    fit = command("fit", _fit, "learn a policy from past cases")
+    _cases(fit)
+    fit.add_argument("--costs", type=Path, metavar="FILE", help="prices; without it every column costs 1")
+    for name in ("setup", "derived", "reveals", "loss"):
+        fit.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"{name}, see below")
+    fit.add_argument("--class-weight", choices=["balanced"], help="weigh classes by how rare they are")
+    fit.add_argument("--known", metavar="NAMES", help="columns known before the start, separated by commas")
+    fit.add_argument("--restarts", type=int, default=1, metavar="N", help="train N times, keep the best")
+    fit.add_argument("--seed", type=int, default=0)
+    fit.add_argument("--time-limit", type=float, default=90, metavar="SECONDS", help="for each training (default 90)")
+    fit.add_argument("--resume", action="store_true", help="go on with an interrupted fit that wrote to the same --out")
+    fit.add_argument("--unit", default="", help="of the prices, for showing")
+    fit.add_argument("--out", type=Path, metavar="FILE", help="model to write (default: model.askwise, or the data's name)")
+    fit.add_argument("--quiet", action="store_true", help="no progress")
+    _budget(fit)
+    _json(fit)
+
+    predict = command("predict", _predict, "buy and decide for new cases")
+    predict.add_argument("model", type=Path)
+    predict.add_argument("cases", type=Path)
+    predict.add_argument("--ids", metavar="COLUMN", help="column that names the cases")
+    predict.add_argument("--out", type=Path, metavar="FILE", help="CSV to write (default: print)")
+    _budget(predict)
+    _json(predict)
+
+    evaluate = command("evaluate", _evaluate, "measure a model on cases whose classes are known")
+    evaluate.add_argument("model", type=Path)
+    _cases(evaluate)
+    _budget(evaluate)
+    _json(evaluate)
+
+    frontier = command("frontier", _frontier, "what each amount of money buys")
+    frontier.add_argument("model", type=Path)
+    frontier.add_argument("--plot", type=Path, metavar="FILE", help="draw it, as .png or .svg")
+    _json(frontier)
+
+    inspect = command("inspect", _inspect, "what is in a model file")
+    inspect.add_argument("model", type=Path)
+    _json(inspect)
+
+    datasets = command("datasets", _datasets, "the named data sets, or the card of one")
+    datasets.add_argument("name", nargs="?")
+    _json(datasets)
+    _json(command("methods", _methods, "the methods that can be compared"))
+    return top
+
+
+def _cases(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("cases", type=Path, nargs="?", help="CSV or Parquet file with one row per case")
+    sub.add_argument("--target", metavar="COLUMN", help="the column that holds the class")
+    sub.add_argument("--data", metavar="NAME", help="a named data set instead of a file; see askwise datasets")
+
+
+def _budget(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--average-budget", metavar="B", help="mean cost per case")
+    sub.add_argument("--hard-budget", metavar="B", help="what no case may exceed")
+    sub.add_argument("--price", metavar="LAMBDA", help="loss per unit of cost")
+
+
+def _json(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--json", action="store_true", help="print JSON for machines")
+
+
+# ---------------------------------------------------------------------- commands
+
+
+def _fit(given: argparse.Namespace) -> None:
+    from askwise.fitting import fit
+
+    fit(given, budget_of(given))
+
+
+def _predict(given: argparse.Namespace) -> None:
+    from askwise.data.frames import read_table
+
+    model = _model(given)
+    table = read_table(given.cases)
+    ids = None
+    if given.ids is not None:
+        from askwise.data.frames import column
+
+        ids = column(table, given.ids)
+    frame = model.acquire(table, ids=ids).to_frame()
+    if given.json:
+        print(json.dumps(frame.to_dict(orient="records"), default=str))
+        return
+    frame["tests"] = [" ".join(tests) for tests in frame["tests"]]
+    if given.out is None:
+        print(frame.to_csv(index=False), end="")
+    else:
+        frame.to_csv(given.out, index=False)
+        print(f"{len(frame)} cases, mean cost {frame['cost'].mean():.4g}: {given.out}", file=sys.stderr)
+
+
+def _evaluate(given: argparse.Namespace) -> None:
+    from askwise.fitting import cases_of, measured
+
+    model = _model(given)
+    cases = cases_of(given, part="test")
+    found = measured(model, cases.X, cases.y)
+    if given.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        print(f"{name:20} {value:.4g}" if isinstance(value, float) else f"{name:20} {value}")
+
+
+def _frontier(given: argparse.Namespace) -> None:
+    model = _model(given)
+    rows = [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.points]
+    if given.plot is not None:
+        from askwise.fitting import draw_frontier
+
+        draw_frontier(model, given.plot)
+    if given.json:
+        print(json.dumps(rows))
+    else:
+        from askwise.fitting import frontier_table
+
+        print(frontier_table(model))
+
+
+def _inspect(given: argparse.Namespace) -> None:
+    from askwise.fitting import card, describe
+
+    model = _model(given)
+    print(json.dumps(card(model)) if given.json else describe(model))
+
+
+def _datasets(given: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
+    from askwise.data.named import cards
+    from askwise.errors import InputError, did_you_mean
+
+    known = cards()
+    if given.name is not None:
+        if given.name not in known:
+            raise InputError(f"there is no data set {given.name!r}; {did_you_mean(given.name, known)}")
+        facts = asdict(known[given.name])
+        if given.json:
+            print(json.dumps(facts, default=str))
+        else:
+            print("\n".join(f"{name:10} {value}" for name, value in facts.items() if value not in (None, "", ())))
+    elif given.json:
+        print(json.dumps({name: asdict(c) for name, c in known.items()}, default=str))
+    else:
+        for name, c in known.items():
+            print(f"{name:15} {c.title}")
+
+
+def _methods(given: argparse.Namespace) -> None:
+    import ast
+    from importlib import resources
+
+    found = {}
+    for file in sorted(resources.files("askwise.methods").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".py") and not file.name.startswith("_"):
+            words = ast.get_docstring(ast.parse(file.read_text())) or ""
+            found[file.name.removesuffix(".py")] = words.split("\n\n")[0].replace("\n", " ")
+    print(json.dumps(found) if given.json else "\n".join(f"{name:10} {words}" for name, words in found.items()))
+
+
+def _model(given: argparse.Namespace) -> Any:
+    from askwise.core.budget import Budget
+    from askwise.store import load
+
+    model = load(given.model)
+    budget = budget_of(given) if hasattr(given, "price") else Budget()
+    return model if budget == Budget() else model.at(budget)
+
+
+def budget_of(given: argparse.Namespace) -> Any:
+    from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+
+    budget = Budget()
+    for value, kind in ((given.average_budget, AverageBudget), (given.hard_budget, HardBudget), (given.price, Tradeoff)):
+        if value is not None:
+            budget = budget & kind(value)
+    return budget

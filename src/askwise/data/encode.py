@@ -1,0 +1,278 @@
+"""From a table as people have it to the engine's matrix: float32, scaled, NaN where missing. Fitted on the training rows only.
+
+A column of the table stays one test, however many columns of the engine it becomes: `Encoding.reveals` says which.
+
+| kind | what it is | columns of the engine |
+|---|---|---|
+| number, boolean, time | integers, floats, durations; true and false; datetime64 (in seconds) | one |
+| ordinal | an ordered pandas Categorical | one: the position on the scale |
+| category | text, pandas Categoricals | one for each category, and one for all others where there are too many |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.data.frames import Table
+from askwise.data.values import (
+    BOOLEAN,
+    CATEGORY,
+    KINDS,
+    ORDINAL,
+    Distinct,
+    Doubles,
+    Ints,
+    Place,
+    as_labels,
+    as_numbers,
+    guess,
+    label,
+    scale_of,
+)
+from askwise.errors import InputError, StateError, did_you_mean
+
+Floats = NDArray[np.float32]
+
+SCALINGS = ("columns", "one", "none")
+_OTHERS = "(other)"
+# A category or a truth that is rare would be scaled to a huge number; at this deviation it becomes about 10.
+_LEAST_DEVIATION = 0.1
+
+
+class Moments(NamedTuple):
+    """How many values there are in a column, their mean and their variance."""
+
+    n: int
+    mean: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column of the table is encoded. `mean` and `deviation` have a value for each column of the engine."""
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] = ()  # the most frequent first; of an ordinal column: the scale, lowest first
+    others: bool = False  # one more column of the engine, for every category that is not among these
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+
+    @property
+    def width(self) -> int:
+        return len(self.categories) + self.others if self.kind == CATEGORY else 1
+
+    def write(self, values: Any, out: Floats) -> None:
+        """Fills `out`, rows x width."""
+        if self.kind in (CATEGORY, ORDINAL):
+            book = (self._codebook() - self.mean) / self.deviation
+            table = np.vstack([book, np.full(self.width, np.nan)]).astype(np.float32)
+            out[:] = table[self._rows_of_codebook(as_labels(values, Place(self.name)))]
+        else:
+            numbers = as_numbers(
+                values, Place(self.name), self.kind
+            )  # one column at a time, so that no second table is ever made
+            numbers -= self.mean[0]
+            numbers /= self.deviation[0]
+            out[:, 0] = numbers
+
+    def _codebook(self) -> Doubles:
+        """What stands for each category and, last, for one that was never seen: unlike any, or one of the others."""
+        n = len(self.categories)
+        if self.kind == ORDINAL:
+            return np.arange(n, dtype=np.float64)[:, None]
+        return np.eye(n + 1, self.width)
+
+    def _rows_of_codebook(self, found: Distinct) -> Ints:
+        """N: the line of the codebook for each row; -1, the line after it, where missing."""
+        index = {name: i for i, name in enumerate(self.categories)}
+        if self.kind == ORDINAL:
+            for code, value in enumerate(found.values):
+                if value not in index and (found.codes == code).any():
+                    where = Place(self.name).holds(value, int(np.argmax(found.codes == code)))
+                    raise InputError(f"{where}, which is not on its scale; {did_you_mean(value, self.categories)}")
+        lines = np.array([index.get(value, len(index)) for value in found.values] + [-1], np.int64)
+        return lines[found.codes]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Everything that is needed to encode another table in the same way. It goes through JSON unchanged."""
+
+    parts: tuple[Column, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        X: Any,
+        max_categories: int = 30,
+        scaling: str = "columns",
+        categorical: Iterable[str] = (),
+        rows: NDArray[Any] | None = None,
+    ) -> Encoding:
+        """X: a frame, a dict of columns, an array or a list of lists; only the given `rows` of it are looked at.
+
+        scaling: 'columns', each by its mean and deviation; 'one' mean and deviation for all, as for pixels; 'none'.
+        categorical: columns that are categories although they hold numbers. Of more than `max_categories`, the rarest share
+        a column.
+        """
+        if scaling not in SCALINGS:
+            raise InputError(f"the scaling is {scaling!r}; {did_you_mean(scaling, SCALINGS)}")
+        if not isinstance(max_categories, int) or max_categories < 1:
+            raise InputError(f"max_categories is {max_categories!r}; it must be a whole number, 1 or more")
+        table, chosen = Table(X, rows), set(categorical)
+        for name in chosen:
+            if name not in table.names:
+                raise InputError(
+                    f"column {name!r} is said to be categorical, but does not exist; {did_you_mean(name, table.names)}"
+                )
+        if not len(table):
+            raise InputError("there are no rows")
+        if not table.names:
+            raise InputError("there are no columns, so nothing can be bought")
+        fitted = [_fit(table[name], Place(name, rows), max_categories, name in chosen) for name in table.names]
+        return cls(tuple(_scaled(fitted, scaling)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return tuple(part.name for part in self.parts)
+
+    @cached_property
+    def reveals(self) -> dict[str, list[str]]:
+        """The columns of the engine that each column of the table becomes."""
+        taken = set(self.columns)
+        found: dict[str, list[str]] = {}
+        for part in self.parts:
+            found[part.name] = names = [part.name] if part.kind != CATEGORY else []
+            for category in (*part.categories, *([_OTHERS] if part.others else [])) if part.kind == CATEGORY else ():
+                name = f"{part.name}={category}"
+                while name in taken:  # a column of the table may be called so
+                    name += "'"
+                taken.add(name)
+                names.append(name)
+        return found
+
+    def reveals_of(self, name: str) -> list[str]:
+        """The columns of the engine that one column of the table becomes."""
+        if name not in self.reveals:
+            raise InputError(f"a test reveals the column {name!r}, which does not exist; {did_you_mean(name, self.columns)}")
+        return self.reveals[name]
+
+    @property
+    def engine_columns(self) -> list[str]:
+        """The columns of the matrix that `transform` makes."""
+        return [name for names in self.reveals.values() for name in names]
+
+    def transform(self, X: Any, allow_absent: bool = False) -> Floats:
+        """N x C. Columns are taken by name, from an array by position; others are ignored.
+
+        A column that is not there is refused, or counts as missing in every row with `allow_absent`. A category that was not seen
+        in training is held, but like none of the others.
+        """
+        table = Table(X)
+        if not table.named and len(table.names) != len(self.parts):
+            raise InputError(f"the data has {len(table.names)} columns; it must have {len(self.parts)}, as in training")
+        there = dict(zip(self.columns, table.names, strict=True)) if not table.named else {name: name for name in table.names}
+        out = np.empty((len(table), sum(part.width for part in self.parts)), np.float32)
+        at = 0
+        for part in self.parts:
+            block = out[:, at : at + part.width]
+            if part.name in there:
+                with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such by `Problem.build`
+                    part.write(table[there[part.name]], block)
+            elif allow_absent:
+                block[:] = np.nan
+            else:
+                unused = [name for name in table.names if name not in self.columns] or table.names
+                raise InputError(f"there is no column {part.name!r} in the data; {did_you_mean(part.name, unused)}")
+            at += part.width
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"columns": [asdict(part) for part in self.parts]}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Encoding:
+        """The same encoding again. What does not hold together is refused, since the file may come from anywhere."""
+        try:
+            parts = tuple(_restored(part) for part in state["columns"])
+            if not parts or len({part.name for part in parts}) < len(parts):
+                raise ValueError("there are no columns, or two of one name")
+        except (KeyError, TypeError, ValueError):
+            raise StateError("the encoding of the columns is damaged; save the model again") from None
+        return cls(parts)
+
+
+def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> tuple[Column, list[Moments]]:
+    """A column that is not scaled yet, and the moments of the columns of the engine that it becomes."""
+    name = place.column
+    kind = CATEGORY if categorical else guess(values, place, max_categories)
+    if kind not in (CATEGORY, ORDINAL):
+        return Column(name, kind), [_moments(as_numbers(values, place, kind))]
+    found = as_labels(values, place)
+    if kind == ORDINAL:
+        scale = scale_of(values)
+        places = np.array([scale.index(value) for value in found.values] + [np.nan])
+        return Column(name, kind, tuple(scale)), [_moments(places[found.codes])]
+    times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))
+    n = int(times.sum())
+    order = sorted((code for code in range(len(times)) if times[code]), key=lambda code: (-times[code], found.values[code]))
+    kept = order[:max_categories]
+    others = len(order) != len(kept) or not kept  # a column with no value at all must still become something
+    shares = [times[code] / n for code in kept] + ([1 - times[kept].sum() / max(n, 1)] if others else [])
+    part = Column(name, kind, tuple(found.values[code] for code in kept), others)
+    return part, [Moments(n, float(p), float(p * (1 - p))) for p in shares]
+
+
+def _moments(numbers: Doubles) -> Moments:
+    there = numbers[~np.isnan(numbers)]
+    if not len(there) or there.min() == there.max():  # the mean of a constant may differ from it by rounding
+        return Moments(len(there), float(there[0]) if len(there) else 0.0, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused later, where the column is known
+        return Moments(len(there), float(there.mean()), float(there.var()))
+
+
+def _scaled(fitted: Sequence[tuple[Column, list[Moments]]], scaling: str) -> list[Column]:
+    """The columns with their means and deviations; what is constant is only centred."""
+    if scaling == "one":
+        n, mean, variance = np.array([m for _, moments in fitted for m in moments]).T
+        share = n / max(n.sum(), 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            one = float(share @ mean)
+            common = (one, float(np.sqrt(share @ (variance + (mean - one) ** 2))) or 1.0)
+    scaled = []
+    for part, moments in fitted:
+        if scaling == "columns":
+            least = _LEAST_DEVIATION if part.kind in (CATEGORY, BOOLEAN) else 0.0
+            pairs = [(m.mean, max(m.variance**0.5, least) if m.variance else 1.0) for m in moments]
+        else:
+            pairs = [common if scaling == "one" else (0.0, 1.0)] * len(moments)
+        if not np.isfinite(pairs).all():
+            raise InputError(f"column {part.name!r} holds numbers that are too large to be scaled; divide them")
+        means, deviations = zip(*pairs, strict=True)
+        scaled.append(replace(part, mean=means, deviation=deviations))
+    return scaled
+
+
+def _restored(state: Mapping[str, Any]) -> Column:
+    part = Column(
+        str(state["name"]),
+        str(state["kind"]),
+        tuple(label(c) for c in state["categories"]),
+        bool(state["others"]),
+        tuple(float(m) for m in state["mean"]),
+        tuple(float(d) for d in state["deviation"]),
+    )
+    numbers = np.array([*part.mean, *part.deviation])
+    fits = len(part.mean) == len(part.deviation) == part.width > 0 and np.isfinite(numbers).all() and min(part.deviation) > 0
+    if part.kind not in KINDS or not fits:
+        raise ValueError("the parts of a column do not fit each other")
+    return part

@@ -1,0 +1,288 @@
+"""`CostlyClassifier`: scikit-learn's contract over the engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from askwise.core.budget import Budget
+from askwise.core.config import TrainConfig
+from askwise.core.problem import Problem, Schema
+from askwise.data.encode import Encoding
+from askwise.data.frames import columns_of
+from askwise.data.prepare import schema_of, stratified
+from askwise.errors import InputError
+from askwise.model import AcquisitionReport, Model, Point, answers, external_columns
+
+
+class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns which test to buy next, and when to stop and decide.
+
+    Parameters
+    ----------
+    costs : dict, pandas Series or array, optional
+        Price of each test, by name or in the order of the tests. Without it every column costs 1.
+    budget : Budget, optional
+        `Tradeoff(lam)`, `AverageBudget(b)`, `HardBudget(b)` or `AverageBudget(b) & HardBudget(h)`. Without it the whole frontier
+        is learned, and the model works at its cheapest point within one standard error of the best validation score.
+    reveals : dict, optional
+        {test: columns it yields}; every other column is a test of its own.
+    setup : dict, optional
+        {name: (price, tests that share it)}.
+    derived : dict, optional
+        {test: tests it is computed from}.
+    loss : array of shape (n_classes, n_classes), optional
+        loss[truth, decision], classes sorted; 0/1 loss by default.
+    class_weight : dict or 'balanced', optional
+        Multiplies the losses of cases of a class.
+    known : sequence of names, or boolean mask of shape (n_rows, n_tests)
+        Tests that are free for everyone, or what each case of the fit knows at its start.
+    external : fitted classifier, optional
+        One more way to decide; it pays for the columns it still needs.
+    network : callable, optional
+        Makes an encoder of your own, see `askwise.core.network.Encoder`.
+    n_restarts : int
+        Trains so many times and keeps the best on validation rows.
+    config : TrainConfig, optional
+        All settings of training; by default they follow from the size of the data.
+    validation_fraction : float
+        Share of the rows that is kept for choosing.
+    time_limit : float, optional
+        Seconds for each training. Without it training is counted in steps and the result depends on the seed alone.
+    unit : str
+        Of the prices, for showing.
+    random_state : int, RandomState or None
+    verbose : int
+    """
+
+    def __init__(
+        self,
+        costs: Any = None,
+        budget: Budget | None = None,
+        reveals: Any = None,
+        setup: Any = None,
+        derived: Any = None,
+        loss: Any = None,
+        class_weight: Any = None,
+        known: Any = (),
+        external: Any = None,
+        network: Any = None,
+        n_restarts: int = 1,
+        config: TrainConfig | None = None,
+        validation_fraction: float = 0.25,
+        time_limit: float | None = None,
+        unit: str = "",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.budget = budget
+        self.reveals = reveals
+        self.setup = setup
+        self.derived = derived
+        self.loss = loss
+        self.class_weight = class_weight
+        self.known = known
+        self.external = external
+        self.network = network
+        self.n_restarts = n_restarts
+        self.config = config
+        self.validation_fraction = validation_fraction
+        self.time_limit = time_limit
+        self.unit = unit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any, *, watch: Callable[[Any], None] | None = None, **run: Any) -> CostlyClassifier:
+        """Learns from rows. `watch` sees every measurement; `run` goes to `methods.paper.run` (save, resume, ...)."""
+        if y is None:
+            raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
+        X = self._check(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if len(y) != len(X):
+            raise InputError(f"there are {len(y)} targets for {len(X)} rows")
+        if y.dtype == object and any(v is None or v != v for v in y.tolist()):
+            row = next(i for i, v in enumerate(y.tolist()) if v is None or v != v)
+            raise InputError(f"the target is missing in row {row}; remove rows without a target")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"all rows are of one class, {self.classes_.tolist()[0]!r}; learning needs rows of two classes or more"
+            )
+        seed = _seed(self.random_state)
+        train, validation = self._rows(y, seed)
+        encoding = Encoding.fit(X, rows=train)
+        schema = self._schema(encoding, X)
+        values = encoding.transform(X)
+        external = None if self.external is None else answers(self.external, X, schema, values)
+        known = self.known if isinstance(self.known, np.ndarray) else (list(self.known) or None)
+
+        def part(rows: NDArray[np.int64]) -> Problem:
+            mask = known[rows] if isinstance(known, np.ndarray) and known.dtype == bool else known
+            more = {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
+            return Problem.build(schema, values[rows], y[rows], class_weight=self.class_weight, **more)
+
+        problem = part(train).trainable()
+        chosen_from = replace(part(validation), loss=problem.loss) if len(validation) else problem
+        self.model_ = self._train(problem, chosen_from, encoding, seed, watch, run)
+        return self
+
+    def _rows(self, y: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        if not 0 <= self.validation_fraction < 1:
+            raise InputError(f"validation_fraction is {self.validation_fraction!r}; it must be from 0 to below 1")
+        train, validation = stratified(y, (1 - self.validation_fraction, self.validation_fraction), seed)
+        if len(np.unique(y[validation])) < 2 or len(np.unique(y[train])) < len(np.unique(y)):
+            return np.arange(len(y)), np.arange(0)  # too few rows to keep some of every class apart
+        return train, validation
+
+    def _schema(self, encoding: Encoding, X: Any) -> Schema:
+        costs = self.costs
+        if costs is not None and not isinstance(costs, Mapping):
+            costs = dict(costs.items()) if hasattr(costs, "items") else list(costs)
+        needs = None
+        if self.external is not None:
+            owner = {name: test for test, names in (self.reveals or {}).items() for name in names}
+            needs = [owner.get(name, name) for name in external_columns(self.external, X)]
+        return schema_of(encoding, self.classes_.tolist(), costs, self.reveals, self.setup, self.derived, needs)
+
+    def _train(
+        self, problem: Problem, validation: Problem, encoding: Encoding, seed: int, watch: Any, more: dict[str, Any]
+    ) -> Model:
+        import torch
+
+        from askwise.core.network import dense
+        from askwise.methods import paper
+
+        budget = self.budget if self.budget is not None else Budget()
+        if not isinstance(budget, Budget):
+            raise InputError(
+                f"budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &"
+            )
+        config = self.config or TrainConfig.for_size(len(problem), problem.schema.n_tests)
+        if watch is None and self.verbose:
+            watch = _print
+        runs = [
+            paper.run(
+                problem, validation, budget, config, seed + i, encoder=self.network or dense, time_limit=self.time_limit,
+                watch=watch, **more,
+            )
+            for i in range(max(1, self.n_restarts))
+        ]  # fmt: skip
+        best = min(runs, key=lambda run: run.history.value(budget))
+        history = best.history
+        points = [
+            Point(r.lam, r.cost, r.validation.loss, r.validation.accuracy, r.validation.error, history.weights.get(i))
+            for i, r in enumerate(history.records) if i == 0 or i in history.weights
+        ]  # fmt: skip
+        facts = {
+            "config": config.to_dict(),
+            "stake": problem.stake,
+            "stopped": best.stopped,
+            "seconds": round(best.seconds, 1),
+            "rows": [len(problem), len(validation)],
+            "data": problem.fingerprint,
+            "records": [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records],
+            "torch": torch.__version__,
+        }
+        return Model(
+            schema=problem.schema,
+            encoding=encoding,
+            loss=problem.loss,
+            at_once=paper.decide_at_once(problem).q.classes,  # type: ignore[attr-defined]
+            points=tuple(sorted(points, key=lambda p: (p.cost, p.weights is not None))),
+            trained_for=budget,
+            budget=budget,
+            known=() if isinstance(self.known, np.ndarray) else tuple(self.known),
+            seed=seed,
+            unit=self.unit,
+            facts=facts,
+            external=self.external,
+            encoder=self.network,
+        )
+
+    # ------------------------------------------------------------------ use
+
+    def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
+        """What is bought for each case, what it costs and what is said. `ids` name the cases, for draws that stay the same."""
+        check_is_fitted(self)
+        return self.model_.acquire(self._check(X), known, ids)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        problem = self.model_.problem(self._check(X))
+        decided: NDArray[Any] = self.classes_[self.model_.rollout(problem).decision]
+        return decided
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        problem = self.model_.problem(self._check(X))
+        return self.model_.belief(problem, self.model_.rollout(problem))
+
+    @property
+    def frontier_(self) -> list[dict[str, float]]:
+        """What each amount of money buys, as measured in training: price, mean cost, loss and accuracy of every kept policy."""
+        check_is_fitted(self)
+        return [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in self.model_.points]
+
+    def at(self, budget: Budget) -> CostlyClassifier:
+        """The same classifier under another budget, without training."""
+        check_is_fitted(self)
+        other = type(self)(**{**self.get_params(deep=False), "budget": budget})
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k.endswith("_")})
+        other.model_ = self.model_.at(budget)
+        return other
+
+    def save(self, path: Any) -> None:
+        """One file, which `askwise.load` reads."""
+        from askwise.store import save
+
+        check_is_fitted(self)
+        save(self.model_, path)
+
+    def _check(self, X: Any, reset: bool = False) -> Any:
+        """Frames go by name and may hold anything; arrays are checked as scikit-learn does."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True) if reset else None
+            columns_of(X)
+            if len(X) == 0:
+                raise InputError("there are no rows")
+            return X
+        checked = check_array(X, dtype=None, ensure_all_finite="allow-nan" if _floats(X) else False, estimator=self)
+        validate_data(self, checked, reset=reset, skip_check_array=True)
+        return checked
+
+
+def _floats(X: Any) -> bool:
+    return getattr(np.asarray(X), "dtype", np.dtype(object)).kind in "fiub" if not hasattr(X, "tocsr") else True
+
+
+def _seed(random_state: Any) -> int:
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _print(record: Any) -> None:
+    print(
+        f"step {record.step:6}  lambda {record.lam:.5f}  cost {record.cost:.3f}  validation loss {record.validation.loss:.4f}",
+        file=sys.stderr,
+    )

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
+from askwise.core.episode import measure
+from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
 from askwise.evaluate import Report
 from askwise.model import Model
@@ -241,22 +243,34 @@ def card(model: Model) -> dict[str, Any]:
     }
 
 
-def draw_frontier(model: Model, path: Path, test: tuple[list[float], list[float]] | None = None) -> None:
+def draw_frontier(model: Model, path: Path) -> None:
     from askwise import plots
 
-    plots.save(_frontier_figure(model, test), path)
+    plots.save(_frontier_figure(model, None), path)
 
 
-def _frontier_figure(model: Model, test: tuple[list[float], list[float]] | None) -> Any:
+def _frontier_figure(model: Model, problem: Problem | None) -> Any:
+    """The curve; with test points where there are test cases."""
     from askwise import plots
 
-    points = model.points
-    validation = [p.cost for p in points], [p.accuracy for p in points]
+    def score(loss: float, accuracy: float) -> float:
+        return 1 - loss / model.stake if model.weighted else accuracy
+
+    points, expected = model.points, model.expected
+    validation = [p.cost for p in points], [score(p.loss, p.accuracy) for p in points]
+    test, prior, best = None, validation[1][0], (expected["cost"], score(expected["loss"], expected["accuracy"]))
+    if problem is not None:
+        cap = model.budget.cap(model.schema.prices)
+        found = [measure(problem, model.arm(i), cap) for i in range(len(points))]
+        test = [m.cost for m in found], [score(m.loss, m.accuracy) for m in found]
+        here = measure(problem, model.policy, cap)
+        prior, best = test[1][0], (here.cost, score(here.loss, here.accuracy))
+    words = "accuracy" if not model.weighted else "1 - expected loss" + ("" if abs(model.stake - 1) < 1e-9 else " / stake")
     total = model.schema.prices.money(model.schema.prices.total)
-    expected = model.expected
+    budget = None if model.budget == Budget() else model.budget
     return plots.frontier(
-        validation, test or validation, np.arange(len(points)), prior=points[0].accuracy, everything=(total, None),
-        budget=model.budget, unit=model.unit, best=(expected["cost"], expected["accuracy"]),
+        validation, test, np.arange(len(points)), prior=prior, everything=(total, None), budget=budget, unit=model.unit,
+        score=words, best=best,
     )  # fmt: skip
 
 
@@ -267,9 +281,11 @@ def write_pictures(model: Model, out: Path, test: Table | None) -> list[Path]:
     from askwise import plots
     from askwise.report import page
 
-    figures: list[tuple[str, Any]] = [("What each amount of money buys", _frontier_figure(model, None))]
-    if test is not None:
-        report = report_of(model, test.X, test.y)
+    report = None if test is None else report_of(model, test.X, test.y)
+    figures: list[tuple[str, Any]] = [
+        ("What each amount of money buys", _frontier_figure(model, None if report is None else report.problem))
+    ]
+    if report is not None:
         figures.append(("Which tests are bought", plots.bought(report)))
         figures.append(("The most common paths", plots.paths(report, unit=model.unit)))
     files = []

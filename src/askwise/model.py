@@ -119,10 +119,11 @@ class Model:
     def _policy(self, dtype: Any) -> Policy:
         blend = self.blend
         if not blend.share:
-            return self._arm(blend.first, dtype)
-        return Mixture(self._arm(blend.first, dtype), self._arm(blend.second, dtype), blend.share, self.seed)
+            return self.arm(blend.first, dtype)
+        return Mixture(self.arm(blend.first, dtype), self.arm(blend.second, dtype), blend.share, self.seed)
 
-    def _arm(self, i: int, dtype: Any) -> Greedy:
+    def arm(self, i: int, dtype: Any = np.float32) -> Greedy:
+        """The policy of one point."""
         weights = self.points[i].weights
         if weights is None:
             return Greedy(Constant(self.at_once))
@@ -177,7 +178,13 @@ class Model:
 
     @property
     def stake(self) -> float:
+        """What is at stake in a case on average, see `Problem.stake`."""
         return float(self.facts["stake"])
+
+    @property
+    def weighted(self) -> bool:
+        """Errors are not all alike, so accuracy is not what it was trained for."""
+        return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
 
 
 def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64], stake: float) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ Points = tuple[ArrayLike, ArrayLike]  # costs, scores
 
 def frontier(
     points_validation: Points,
-    points_test: Points,
+    points_test: Points | None,
     chosen: ArrayLike,
     *,
     prior: float,
@@ -35,11 +35,12 @@ def frontier(
 ) -> Figure:
     """The plane of cost and score: all snapshots, the chosen ones joined, and what they must be compared with.
 
-    The points are (costs, scores) of the same snapshots on validation and on test cases, `chosen` the indices of those that
-    validation selects. The rest is measured on test cases: `prior` is the score of deciding at once, `everything` the cost of
-    all tests and the score with them (None if it was not measured), `best` the cost and score of the policy for `budget`.
+    The points are (costs, scores) of the same snapshots on validation and on test cases (None if there are none), `chosen` the
+    indices of those that validation selects. The rest is measured on test cases: `prior` is the score of deciding at once,
+    `everything` the cost of all tests and the score with them (None if it was not measured), `best` the cost and score of the policy for `budget`.
     """
-    (vc, vs), (tc, ts) = (tuple(np.asarray(v, float) for v in pair) for pair in (points_validation, points_test))
+    shown = points_validation if points_test is None else points_test
+    (vc, vs), (tc, ts) = (tuple(np.asarray(v, float) for v in pair) for pair in (points_validation, shown))
     if not (len(vc) == len(vs) == len(tc) == len(ts)):
         raise InputError(f"there are {len(vc)} points on validation and {len(tc)} on test; they must be the same points")
     picked = np.asarray(chosen, np.int64)
@@ -57,7 +58,8 @@ def frontier(
         "validation": {"marker": "x", "color": FAINT, "linewidths": 0.8},
         "test": {"marker": "o", "color": SOFT, "linewidths": 0, "alpha": 0.5},
     }
-    for cases, x, y in (("validation", vc, vs), ("test", tc, ts)):
+    drawn = [("validation", vc, vs)] if points_test is None else [("validation", vc, vs), ("test", tc, ts)]
+    for cases, x, y in drawn:
         below = int((y < low).sum())
         words = f"all snapshots, {cases} cases" + (f" ({below} lie below)" if below else "")
         axes.scatter(x, y, s=13, label=words, **looks[cases])
@@ -65,7 +67,14 @@ def frontier(
         # as in `askwise.frontier.curve`: from deciding at once, which can be mixed in, to where more money buys no more
         x, y = np.r_[0, tc[picked], total], np.r_[prior, ts[picked], ts[picked[vs[picked].argmax()]]]
         axes.plot(x, y, color=BLUE, linestyle=":", linewidth=1.2, label="_ends")
-        axes.plot(x[1:-1], y[1:-1], color=BLUE, marker="o", markersize=5, label="chosen on validation, test cases")
+        axes.plot(
+            x[1:-1],
+            y[1:-1],
+            color=BLUE,
+            marker="o",
+            markersize=5,
+            label="chosen on validation" + (", test cases" if points_test is not None else " cases"),
+        )
     axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
     amount = f"{total:,.10g} {unit}".strip()
     if full is None:

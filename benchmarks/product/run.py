@@ -1,0 +1,157 @@
+"""CostlyClassifier at average and hard budgets, next to what one would do without it.
+
+    ./dev sh python -m benchmarks.product.run [--seconds 45] [--processes 2]
+
+thyroid (balanced class weights), heart and digits; four average and four hard budgets; three seeds, each its own split. Beside
+it logistic regression and gradient boosting on all tests, and on a static set that fits the same budget (tests by mutual
+information per price). Missing values are filled with training means for these, so that they cannot profit from missingness;
+what missingness alone would tell is a row of its own. Rows are appended to results.jsonl; what is there is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askwise import AverageBudget, CostlyClassifier, HardBudget
+from askwise.core.problem import Problem
+from askwise.data.named import load, raw
+from askwise.evaluate import Report
+from benchmarks import rows
+
+HERE = Path(__file__).parent
+BUDGETS = {"thyroid": (5, 15, 25, 40), "heart": (5, 50, 120, 250), "digits": (4, 8, 16, 32)}
+WEIGHTS = {"thyroid": "balanced", "heart": None, "digits": None}
+
+
+def one(data: str, kind: str, b: float, seed: int, seconds: float) -> rows.Row:
+    """One fit, or one baseline, on one split."""
+    return ours(data, kind, b, seed, seconds) if kind in ("average", "hard") else baseline(data, kind, b, seed)
+
+
+def ours(data: str, kind: str, b: float, seed: int, seconds: float) -> rows.Row:
+    named = raw(data)
+    train, validation, test = named.splits(seed)
+    fit_on = np.concatenate([train, validation])
+    budget = AverageBudget(b) if kind == "average" else HardBudget(b)
+    classifier = CostlyClassifier(
+        costs=named.costs, setup=named.setup, derived=named.derived, reveals=named.reveals, budget=budget,
+        class_weight=WEIGHTS[data], time_limit=seconds, random_state=seed,
+    ).fit(named.table.iloc[fit_on], np.asarray(named.y)[fit_on])  # fmt: skip
+    model = classifier.model_
+    problem = model.problem(named.table.iloc[test], np.asarray(named.y)[test])
+    report = Report(problem, model.rollout(problem))
+    best = model.saturation
+    return {
+        "cost": report.cost, "most": float(report.cost_per_case.max()), "accuracy": report.accuracy,
+        "balanced_accuracy": report.balanced_accuracy, "loss": report.loss, "enough": best.cost,
+        "stopped": model.facts["stopped"], "seconds": model.facts["seconds"],
+    }  # fmt: skip
+
+
+def baseline(data: str, kind: str, b: float, seed: int) -> rows.Row:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score
+
+    split = load(data, seed)
+    fit_on = [split.train, split.validation]
+    X, y = np.concatenate([p.X for p in fit_on]), np.concatenate([p.y for p in fit_on])  # scaled, 0 where missing: the mean
+    schema = split.train.schema
+    held = np.ones(schema.n_tests, bool)
+    Xt = split.test.X
+    if kind == "missingness":
+        X = np.concatenate([_holes(p) for p in fit_on])
+        Xt = _holes(split.test)
+    elif b:
+        held = static_set(X, y, split.train, b)
+        X, Xt = (x[:, held[schema.owner]] for x in (X, Xt))
+    weight = WEIGHTS[data]
+    model: Any = LogisticRegression(max_iter=2000, class_weight=weight) if kind == "logistic" else HistGradientBoostingClassifier(
+        class_weight=weight, random_state=seed, early_stopping=False, max_iter=100
+    )  # fmt: skip
+    said = model.fit(X, y).predict(Xt) if X.shape[1] else np.full(len(Xt), np.bincount(y).argmax())
+    cost = schema.prices.money(int(schema.prices.cost(held[None])[0])) if kind != "missingness" else 0.0
+    return {
+        "cost": cost, "most": cost, "accuracy": float(accuracy_score(split.test.y, said)),
+        "balanced_accuracy": float(balanced_accuracy_score(split.test.y, said)), "seconds": 0.0,
+    }  # fmt: skip
+
+
+def _holes(problem: Problem) -> np.ndarray:
+    shape = len(problem), problem.schema.n_tests
+    return np.zeros(shape) if problem.available is None else (~problem.available).astype(float)
+
+
+def static_set(X: np.ndarray, y: np.ndarray, problem: Problem, b: float) -> np.ndarray:
+    """Tests in the order of mutual information per price, as long as the set fits the budget."""
+    from sklearn.feature_selection import mutual_info_classif
+
+    schema = problem.schema
+    gain = np.zeros(schema.n_tests)
+    np.maximum.at(gain, schema.owner, mutual_info_classif(X, y, random_state=0))
+    alone = np.maximum(schema.prices.money(schema.prices.alone), 1e-9)
+    held = np.zeros(schema.n_tests, bool)
+    for test in np.argsort(-gain / alone):
+        held[test] = True
+        if schema.prices.money(int(schema.prices.cost(held[None])[0])) > b:
+            held[test] = False
+    return held
+
+
+def table(found: list[rows.Row]) -> str:
+    def spread(of: list[float], digits: int) -> str:
+        return f"{statistics.mean(of):.{digits}f} ± {statistics.stdev(of):.{digits}f}" if len(of) > 1 else f"{of[0]:.{digits}f}"
+
+    lines = [
+        "| data | what | budget | test cost | dearest case | accuracy | balanced accuracy |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    kinds = ("average", "hard", "logistic", "boosting", "missingness")
+    names = {"average": "askwise, average", "hard": "askwise, hard", "missingness": "boosting on missingness alone"}
+    for data in BUDGETS:
+        for kind in kinds:
+            for b in sorted({r["b"] for r in found if r["data"] == data and r["kind"] == kind}):
+                of = [r for r in found if (r["data"], r["kind"], r["b"]) == (data, kind, b)]
+                what = names.get(kind, f"{kind}, {'static set' if b else 'all tests'}")
+                cells = (data, what, b or "", spread([r["cost"] for r in of], 2), f"{max(r['most'] for r in of):.2f}",
+                         spread([r["accuracy"] for r in of], 4), spread([r["balanced_accuracy"] for r in of], 4))  # fmt: skip
+                lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=45)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
+    given = parser.parse_args()
+    jobs: list[rows.Row] = []
+    for seed in range(given.seeds):
+        for data, budgets in BUDGETS.items():
+            bases = [("logistic", 0), ("boosting", 0), *((k, b) for k in ("logistic", "boosting") for b in budgets)]
+            if data == "thyroid":
+                bases.append(("missingness", 0))
+            jobs += [{"data": data, "kind": k, "b": b, "seed": seed, "seconds": given.seconds} for k, b in bases]
+            jobs += [
+                {"data": data, "kind": k, "b": b, "seed": seed, "seconds": given.seconds}
+                for k in ("average", "hard")
+                for b in budgets
+            ]
+    for row in rows.fill(given.out, jobs, one, given.processes):
+        print(f"{row['data']} {row['kind']} {row['b']} seed {row['seed']}: cost {row['cost']:.2f} accuracy {row['accuracy']:.4f} "
+              f"balanced {row['balanced_accuracy']:.4f}", flush=True)  # fmt: skip
+    text = table(rows.read(given.out))
+    given.out.with_suffix(".md").write_text(
+        "Made by `./dev sh python -m benchmarks.product.run`: mean and deviation over seeds.\n\n" + text + "\n"
+    )
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""How fast a policy is used: buy-or-stop decisions per second, and the time of one decision for one case.
+
+    ./dev sh python -m benchmarks.speed.predict [--out benchmarks/speed/predict.json]
+
+50 tests, width 128, random weights, 50,000 cases that buy about half of their tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+
+from askwise.core.dense import DenseValues
+from askwise.core.episode import Cases, rollout
+from askwise.core.policy import Greedy
+from askwise.core.problem import Problem, Schema
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    rng = np.random.default_rng(0)
+    schema = Schema.build([f"x{i}" for i in range(50)], [0, 1])
+    problem = Problem.build(schema, rng.normal(size=(50_000, 50)))
+    sizes = [100, 128, 128, 128, 1 + schema.n_actions]
+    weights = {}
+    for i, name in enumerate(("encoder.0", "encoder.2", "encoder.4", "head")):
+        weights[f"{name}.weight"] = (rng.normal(size=(sizes[i + 1], sizes[i])) / sizes[i] ** 0.5).astype(np.float32)
+        weights[f"{name}.bias"] = np.zeros(sizes[i + 1], np.float32)
+    weights["head.bias"][1 + schema.first_test :] = 0.6  # tests look a little better than classes, so that many are bought
+    policy = Greedy(DenseValues(weights))
+    seconds, decisions = [], 0
+    for _ in range(given.repeat):
+        began = time.perf_counter()
+        decisions = int(rollout(problem, policy, None).length.sum())
+        seconds.append(time.perf_counter() - began)
+    single = []
+    for row in range(500):
+        cases = Cases.start(problem, np.array([row]), None)
+        began = time.perf_counter()
+        policy.act(cases.observe())
+        single.append(time.perf_counter() - began)
+    result = {
+        "cases": len(problem),
+        "decisions_per_case": decisions / len(problem),
+        "decisions_per_second": round(decisions / statistics.median(seconds)),
+        "best_decisions_per_second": round(decisions / min(seconds)),
+        "one_decision_ms": round(1e3 * statistics.median(single), 3),
+    }
+    print(json.dumps(result, indent=1))
+    if given.out:
+        given.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

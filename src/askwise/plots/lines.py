@@ -37,7 +37,8 @@ def frontier(
 
     The points are (costs, scores) of the same snapshots on validation and on test cases (None if there are none), `chosen` the
     indices of those that validation selects. The rest is measured on test cases: `prior` is the score of deciding at once,
-    `everything` the cost of all tests and the score with them (None if it was not measured), `best` the cost and score of the policy for `budget`.
+    `everything` the cost of all tests and the score with them (None if it was not measured),
+    `best` the cost and score of the policy for `budget`.
     """
     shown = points_validation if points_test is None else points_test
     (vc, vs), (tc, ts) = (tuple(np.asarray(v, float) for v in pair) for pair in (points_validation, shown))

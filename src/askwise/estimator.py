@@ -20,7 +20,7 @@ from askwise.data.encode import Encoding
 from askwise.data.frames import columns_of
 from askwise.data.prepare import schema_of, stratified
 from askwise.errors import InputError
-from askwise.model import AcquisitionReport, Model, Point, answers, external_columns
+from askwise.model import AcquisitionReport, Model, Point, answers, as_mask, external_columns
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -132,17 +132,25 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         schema = self._schema(encoding, X)
         values = encoding.transform(X)
         external = None if self.external is None else answers(self.external, X, schema, values)
-        known = self.known if isinstance(self.known, np.ndarray) else (list(self.known) or None)
+        names, known = self._known(len(values), schema)
 
         def part(rows: NDArray[np.int64]) -> Problem:
-            mask = known[rows] if isinstance(known, np.ndarray) and known.dtype == bool else known
+            mask = names or None if known is None else known[rows]
             more = {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
             return Problem.build(schema, values[rows], y[rows], class_weight=self.class_weight, **more)
 
         problem = part(train).trainable()
         chosen_from = replace(part(validation), loss=problem.loss) if len(validation) else problem
-        self.model_ = self._train(problem, chosen_from, encoding, seed, watch, run)
+        self.model_ = replace(self._train(problem, chosen_from, encoding, seed, watch, run), known=tuple(names))
         return self
+
+    def _known(self, n: int, schema: Schema) -> tuple[list[str], NDArray[np.bool_] | None]:
+        """`known` as names of tests that are free for everyone, or as a mask of what each case of the fit knows."""
+        if isinstance(self.known, str):
+            return [self.known], None
+        if np.ndim(self.known) == 2:
+            return [], as_mask(self.known, n, schema.tests)
+        return [str(name) for name in self.known], None
 
     def _rows(self, y: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if not 0 <= self.validation_fraction < 1:
@@ -209,7 +217,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             points=tuple(sorted(points, key=lambda p: (p.cost, p.weights is not None))),
             trained_for=budget,
             budget=budget,
-            known=() if isinstance(self.known, np.ndarray) else tuple(self.known),
+            known=(),
             seed=seed,
             unit=self.unit,
             facts=facts,

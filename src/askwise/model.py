@@ -95,8 +95,12 @@ class Model:
         return self.points[int(hull([p.cost for p in self.points], [-p.loss for p in self.points])[-1])]
 
     def at(self, budget: Budget) -> Model:
-        """The same model under another budget, without training. Hard budgets change what is learned, so they must not become
+        """The same model under another budget, without training.
+
+        Hard budgets change what is learned, so they must not become
         smaller than the one it was trained for."""
+        if not isinstance(budget, Budget):
+            raise InputError(f"the budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b) or HardBudget(b)")
         trained = self.trained_for.hard
         if budget.hard is not None and (trained is None or budget.hard < trained):
             was = "without a hard budget" if trained is None else f"for a hard budget of {float(trained):g}"
@@ -140,7 +144,14 @@ class Model:
         """Rows of a table as cases. `known`: a mask rows x tests of what these cases know, besides what everyone does."""
         values = self.encoding.transform(X)
         external = None if self.external is None else answers(self.external, X, self.schema, values)
-        mask = known if known is not None else (self.known or None)
+        mask: Any = list(self.known) or None
+        if known is not None:
+            mask = as_mask(known, len(values), self.schema.tests)
+            for name in self.known:
+                mask[:, self.schema.tests.index(name)] |= True
+            lacks = np.isnan(values)
+            for column_index, test in enumerate(self.schema.owner):
+                mask[:, test] &= ~lacks[:, column_index]  # what is missing is not known
         built = Problem.build(self.schema, values, y, known=mask, external=external, ids=ids)
         return built.with_loss(self.loss)
 
@@ -157,7 +168,7 @@ class Model:
             cost=self.schema.prices.money(done.cost),
             prediction=np.array(self.schema.classes)[done.decision],
             probability=belief[rows, done.decision],
-            tests=sequences(done, self.schema),
+            tests=sequences(done, self.schema, problem.known),
             index=getattr(X, "index", None) if hasattr(X, "columns") else None,
         )
 
@@ -169,7 +180,7 @@ class Model:
             part = slice(i, i + chunk)
             state = Cases(problem, done.row[part], done.mask[part], None).observe()
             q: NDArray[Any] = self._precise.values(state)  # type: ignore[attr-defined]
-            out[part] = probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss, self.stake)
+            out[part] = probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
         if problem.external is not None:  # what the existing classifier says is believed
             said = done.decision != out.argmax(1)
             asked = said & (done.mask[:, self.schema.external_needs].all(1) if self.schema.external_needs is not None else False)
@@ -187,28 +198,44 @@ class Model:
         return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
 
 
-def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64], stake: float) -> NDArray[np.float64]:
-    """B, K: the class probabilities p that explain the expected losses, e = p L, where L are losses scaled to one stake.
+def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.float64]:
+    """B, K: the class probabilities p that explain the expected losses in stakes, e = p L, where L are losses scaled to stake 1.
 
     For 0/1 losses p = 1 - e. Estimates are not exact, so what falls below 0 is cut and the rest made to sum to 1.
     """
     stakes = loss.max(1, keepdims=True)
-    scaled = stake * loss / np.where(stakes > 0, stakes, 1)
+    scaled = loss / np.where(stakes > 0, stakes, 1)
     K = len(loss)
-    usual = np.allclose(scaled, stake * (1 - np.eye(K)))
-    p = np.maximum(1 - expected_loss / stake if usual else expected_loss @ np.linalg.pinv(scaled), 1e-6)
+    usual = np.allclose(scaled, 1 - np.eye(K))
+    p = np.maximum(1 - expected_loss if usual else expected_loss @ np.linalg.pinv(scaled), 1e-6)
     made: NDArray[np.float64] = p / p.sum(1, keepdims=True)
     return made
 
 
-def sequences(done: Episodes, schema: Schema) -> list[tuple[str, ...]]:
+def sequences(done: Episodes, schema: Schema, known: NDArray[np.bool_] | None = None) -> list[tuple[str, ...]]:
     """The names of the tests of each case in the order bought."""
     names = np.array(schema.tests, object)
     bought = done.action >= schema.first_test
     case = np.repeat(np.arange(len(done.length)), done.length)[bought]
     ordered = names[done.action[bought] - schema.first_test]
     ends = np.cumsum(np.bincount(case, minlength=len(done.length)))
-    return [tuple(part) for part in np.split(ordered, ends[:-1])]
+    named = [tuple(part) for part in np.split(ordered, ends[:-1])]
+    if schema.external_needs is not None:  # who asks the existing classifier buys what it still needs, last
+        last = done.action[np.cumsum(done.length) - 1]
+        for i in np.flatnonzero(last == schema.n_classes).tolist():
+            needed = [t for t, wanted in zip(schema.tests, schema.external_needs, strict=True) if wanted]
+            named[i] += tuple(t for t in needed if t not in named[i] and (known is None or not known[i, schema.tests.index(t)]))
+    return named
+
+
+def as_mask(known: Any, n: int, tests: Sequence[str]) -> NDArray[np.bool_]:
+    """What each case knows, rows x tests, from an array or a frame of true and false."""
+    mask = np.array(known)
+    if mask.dtype != bool or mask.shape != (n, len(tests)):
+        raise InputError(
+            f"what is known must be true and false of shape {(n, len(tests))}; it is {mask.dtype} of shape {mask.shape}"
+        )
+    return mask
 
 
 def answers(classifier: Any, X: Any, schema: Schema, values: NDArray[np.float32]) -> NDArray[Any]:

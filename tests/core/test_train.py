@@ -381,3 +381,12 @@ def test_it_buys_the_test_that_tells_the_answer_if_it_is_worth_its_price(lam, co
     last = list(Trainer(w.problem(), w.problem(), Tradeoff(lam), config))[-1]
     assert last.train.cost == pytest.approx(cost)
     assert last.train.accuracy == pytest.approx(accuracy)
+
+
+def test_losses_in_another_currency_change_nothing():
+    # a power of two, so that not even the rounding differs; without counting in stakes a loss of 512 is never learned
+    weights = []
+    for worth in (1, 512):
+        t = trainer(world(loss=[[0, worth], [worth, 0]]), Tradeoff(0.25 * worth))
+        weights.append(run(t, 12).network.state_dict())
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])

@@ -77,8 +77,8 @@ class Trainer:
         self.cap = budget.cap(problem.schema.prices)
         self.price = budget.controller(problem, config.price_rate, config.lr_scale, config.price_momentum)
         stakes = problem.loss.max(1, keepdims=True)
-        scaled = problem.loss if problem.scale is None else problem.loss * problem.stake / np.where(stakes > 0, stakes, np.inf)
-        self.smallest_loss = float(scaled.min())
+        scaled = problem.loss / problem.stake if problem.scale is None else problem.loss / np.where(stakes > 0, stakes, np.inf)
+        self.smallest_loss = float(scaled.min())  # values are counted in stakes, so that losses may be in any currency
         self.rng = np.random.default_rng(seed)
         self.time_share = 0.0  # how much of its time is over, where there is a limit: a sweep must not be late
         self.step = 0
@@ -183,7 +183,7 @@ class Trainer:
         more = rng.random(cases.mask.shape, dtype=np.float32) < p
         cases.mask |= more if problem.available is None else more & problem.available[row]
         assert problem.y is not None
-        states, target = cases.observe(), -problem.loss[problem.y[row]]
+        states, target = cases.observe(), -problem.loss[problem.y[row]] / self.problem.stake
         if problem.scale is not None:
             target *= problem.scale[row, None]
         return inputs(states.values, states.mask).to(self.device), torch.from_numpy(target).float().to(self.device)
@@ -264,7 +264,7 @@ class Trainer:
         """
         cases, eta = steps.cases, self.config.eta(self.step)
         money = self.problem.schema.prices.money(cases.cost_of(steps.action))
-        reward = -(self.price.lam * money + cases.loss_of(steps.action))
+        reward = -(self.price.lam * money + cases.loss_of(steps.action)) / self.problem.stake
         if self.problem.scale is not None:
             reward *= self.problem.scale[cases.row]
         best = greedy_action(q_theta, legal)

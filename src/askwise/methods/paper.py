@@ -150,7 +150,7 @@ class Run:
 def decide_at_once(problem: Problem) -> Greedy:
     """Buys nothing and says the class with the least expected loss."""
     assert problem.y is not None
-    return Greedy(Constant(tuple((-problem.loss[problem.y].mean(0)).tolist())))
+    return Greedy(Constant(tuple((-problem.loss[problem.y].mean(0) / problem.stake).tolist())))
 
 
 def run(

@@ -164,7 +164,7 @@ def _predict(given: argparse.Namespace) -> None:
     if given.json:
         print(json.dumps(frame.to_dict(orient="records"), default=str))
         return
-    frame["tests"] = [" ".join(tests) for tests in frame["tests"]]
+    frame["tests"] = [";".join(tests) for tests in frame["tests"]]
     if given.out is None:
         print(frame.to_csv(index=False), end="")
     else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,11 @@ from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
-from askwise.data.frames import columns_of
+from askwise.data.frames import _array, columns_of
 from askwise.data.prepare import schema_of, stratified
+from askwise.data.values import missing
 from askwise.errors import InputError
-from askwise.model import AcquisitionReport, Model, Point, answers, as_mask, external_columns
+from askwise.model import AcquisitionReport, Model, Point, answers, checked, external_columns
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -113,76 +116,73 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learns from rows. `watch` sees every measurement; `run` goes to `methods.paper.run` (save, resume, ...)."""
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
+        self._check_settings()
         X = self._check(X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if len(y) != len(X):
-            raise InputError(f"there are {len(y)} targets for {len(X)} rows")
-        if y.dtype == object and any(v is None or v != v for v in y.tolist()):
-            row = next(i for i, v in enumerate(y.tolist()) if v is None or v != v)
-            raise InputError(f"the target is missing in row {row}; remove rows without a target")
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"all rows are of one class, {self.classes_.tolist()[0]!r}; learning needs rows of two classes or more"
-            )
+        y = _target(y, len(X))
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise InputError(f"all rows are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
         seed = _seed(self.random_state)
         train, validation = self._rows(y, seed)
         encoding = Encoding.fit(X, rows=train)
-        schema = self._schema(encoding, X)
+        schema = self._schema(encoding, classes)
         values = encoding.transform(X)
-        external = None if self.external is None else answers(self.external, X, schema, values)
-        names, known = self._known(len(values), schema)
+        external = None if self.external is None else answers(self.external, X, schema, values, encoding.columns)
+        everyone, masked = _known(self.known, (len(X), schema.n_tests))
 
         def part(rows: NDArray[np.int64]) -> Problem:
-            mask = names or None if known is None else known[rows]
+            mask = (list(everyone) or None) if masked is None else masked[rows]
             more = {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
             return Problem.build(schema, values[rows], y[rows], class_weight=self.class_weight, **more)
 
         problem = part(train).trainable()
         chosen_from = replace(part(validation), loss=problem.loss) if len(validation) else problem
-        self.model_ = replace(self._train(problem, chosen_from, encoding, seed, watch, run), known=tuple(names))
+        self.model_ = self._train(problem, chosen_from, encoding, everyone, seed, watch, run)
+        self.classes_ = classes
         return self
 
-    def _known(self, n: int, schema: Schema) -> tuple[list[str], NDArray[np.bool_] | None]:
-        """`known` as names of tests that are free for everyone, or as a mask of what each case of the fit knows."""
-        if isinstance(self.known, str):
-            return [self.known], None
-        if np.ndim(self.known) == 2:
-            return [], as_mask(self.known, n, schema.tests)
-        return [str(name) for name in self.known], None
+    def _check_settings(self) -> None:
+        number = (int, float, np.integer, np.floating)
+        if not isinstance(self.n_restarts, (int, np.integer)) or self.n_restarts < 1:
+            raise InputError(f"n_restarts is {self.n_restarts!r}; it must be a whole number, 1 or more")
+        if self.time_limit is not None and not (isinstance(self.time_limit, number) and self.time_limit >= 0):
+            raise InputError(f"time_limit is {self.time_limit!r}; it must be a number of seconds, 0 or more, or None")
+        if not (isinstance(self.validation_fraction, number) and 0 <= self.validation_fraction < 1):
+            raise InputError(f"validation_fraction is {self.validation_fraction!r}; it must be from 0 to below 1")
+        if self.config is not None and not isinstance(self.config, TrainConfig):
+            raise InputError(f"config is {self.config!r}; it must be a TrainConfig")
+        if isinstance(self.random_state, (int, np.integer)) and self.random_state < 0:
+            raise InputError(f"random_state is {self.random_state}; it must be 0 or more")
+        checked(self.budget)
 
     def _rows(self, y: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        if not 0 <= self.validation_fraction < 1:
-            raise InputError(f"validation_fraction is {self.validation_fraction!r}; it must be from 0 to below 1")
         train, validation = stratified(y, (1 - self.validation_fraction, self.validation_fraction), seed)
         if len(np.unique(y[validation])) < 2 or len(np.unique(y[train])) < len(np.unique(y)):
             return np.arange(len(y)), np.arange(0)  # too few rows to keep some of every class apart
         return train, validation
 
-    def _schema(self, encoding: Encoding, X: Any) -> Schema:
+    def _schema(self, encoding: Encoding, classes: NDArray[Any]) -> Schema:
         costs = self.costs
         if costs is not None and not isinstance(costs, Mapping):
+            if isinstance(costs, str) or not hasattr(costs, "__len__"):
+                raise InputError(f"costs are {costs!r}; they must be by name of the test, or one for each")
             costs = dict(costs.items()) if hasattr(costs, "items") else list(costs)
         needs = None
         if self.external is not None:
             owner = {name: test for test, names in (self.reveals or {}).items() for name in names}
-            needs = [owner.get(name, name) for name in external_columns(self.external, X)]
-        return schema_of(encoding, self.classes_.tolist(), costs, self.reveals, self.setup, self.derived, needs)
+            needs = [owner.get(name, name) for name in external_columns(self.external, encoding.columns)]
+        return schema_of(encoding, classes.tolist(), costs, self.reveals, self.setup, self.derived, needs)
 
     def _train(
-        self, problem: Problem, validation: Problem, encoding: Encoding, seed: int, watch: Any, more: dict[str, Any]
-    ) -> Model:
+        self, problem: Problem, validation: Problem, encoding: Encoding, known: tuple[str, ...], seed: int, watch: Any,
+        more: dict[str, Any],
+    ) -> Model:  # fmt: skip
         import torch
 
         from askwise.core.network import dense
         from askwise.methods import paper
 
-        budget = self.budget if self.budget is not None else Budget()
-        if not isinstance(budget, Budget):
-            raise InputError(
-                f"budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &"
-            )
+        budget = checked(self.budget)
         config = self.config or TrainConfig.for_size(len(problem), problem.schema.n_tests)
         if watch is None and self.verbose:
             watch = _print
@@ -191,7 +191,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 problem, validation, budget, config, seed + i, encoder=self.network or dense, time_limit=self.time_limit,
                 watch=watch, **more,
             )
-            for i in range(max(1, self.n_restarts))
+            for i in range(self.n_restarts)
         ]  # fmt: skip
         best = min(runs, key=lambda run: run.history.value(budget))
         history = best.history
@@ -207,7 +207,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "rows": [len(problem), len(validation)],
             "data": problem.fingerprint,
             "records": [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records],
-            "torch": torch.__version__,
+            "versions": {"askwise": version("askwise"), "torch": torch.__version__, "numpy": np.__version__},
         }
         return Model(
             schema=problem.schema,
@@ -217,7 +217,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             points=tuple(sorted(points, key=lambda p: (p.cost, p.weights is not None))),
             trained_for=budget,
             budget=budget,
-            known=(),
+            known=known,
             seed=seed,
             unit=self.unit,
             facts=facts,
@@ -249,7 +249,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in self.model_.points]
 
-    def at(self, budget: Budget) -> CostlyClassifier:
+    def at(self, budget: Budget | None) -> CostlyClassifier:
         """The same classifier under another budget, without training."""
         check_is_fitted(self)
         other = type(self)(**{**self.get_params(deep=False), "budget": budget})
@@ -267,11 +267,13 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check(self, X: Any, reset: bool = False) -> Any:
         """Frames go by name and may hold anything; arrays are checked as scikit-learn does."""
         if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True) if reset else None
             columns_of(X)
+            validate_data(self, X, reset=reset, skip_check_array=True) if reset else None
             if len(X) == 0:
                 raise InputError("there are no rows")
             return X
+        if isinstance(X, list):
+            X = _array(X)  # where NumPy would make words of numbers
         checked = check_array(X, dtype=None, ensure_all_finite="allow-nan" if _floats(X) else False, estimator=self)
         validate_data(self, checked, reset=reset, skip_check_array=True)
         return checked
@@ -279,6 +281,42 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _floats(X: Any) -> bool:
     return getattr(np.asarray(X), "dtype", np.dtype(object)).kind in "fiub" if not hasattr(X, "tocsr") else True
+
+
+def _target(y: Any, n: int) -> NDArray[Any]:
+    """N: the classes, none of them missing."""
+    values = np.asarray(y)
+    if values.ndim and len(values) != n:
+        raise InputError(f"there are {len(values)} targets for {n} rows")
+    holes = (i for i, v in enumerate(values.ravel().tolist()) if missing(v)) if values.dtype.kind in "Of" else iter(())
+    row = next(holes, None)
+    if row is not None:
+        raise InputError(f"the target is missing in row {row}; remove rows without a target")
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise InputError(f"the target is inf in row {int(np.argmax(np.isinf(values)))}; it must be a class")
+    flat: NDArray[Any] = np.asarray(column_or_1d(y, warn=True))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # many classes are no error
+            check_classification_targets(flat)
+    except ValueError as error:
+        raise InputError(f"the target cannot be learned: {str(error).splitlines()[0]}") from None
+    return flat
+
+
+def _known(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], NDArray[np.bool_] | None]:
+    """Names of tests that everyone knows, or a mask of what each row knows."""
+    if given is None:
+        return (), None
+    if isinstance(given, str):
+        return (given,), None
+    array = np.asarray(given if hasattr(given, "__array__") else list(given))
+    if array.ndim == 1 and all(isinstance(name, str) for name in array.tolist()):
+        return tuple(array.tolist()), None
+    if array.shape != shape or array.dtype != bool:
+        raise InputError(f"what is known must be names of tests, or true and false of shape {shape}; "
+                         f"it is {array.dtype} of shape {array.shape}")  # fmt: skip
+    return (), array
 
 
 def _seed(random_state: Any) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.core.episode import measure
 from askwise.core.problem import Problem
@@ -68,32 +69,47 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
         found["costs"] = {row["test"]: row["cost"] for row in _lines(given.costs, ("test", "cost"))}
     if given.setup is not None:
         lines = _lines(given.setup, ("setup", "cost", "tests"))
-        found["setup"] = {row["setup"]: (row["cost"], row["tests"].split(";")) for row in lines}
+        found["setup"] = {row["setup"]: (row["cost"], _names(row["tests"])) for row in lines}
     if given.derived is not None:
-        found["derived"] = {row["test"]: row["sources"].split(";") for row in _lines(given.derived, ("test", "sources"))}
+        found["derived"] = {row["test"]: _names(row["sources"]) for row in _lines(given.derived, ("test", "sources"))}
     if given.reveals is not None:
-        found["reveals"] = {row["test"]: row["columns"].split(";") for row in _lines(given.reveals, ("test", "columns"))}
+        found["reveals"] = {row["test"]: _names(row["columns"]) for row in _lines(given.reveals, ("test", "columns"))}
     return found
 
 
-def _lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(";")]
+
+
+def _cells(path: Path) -> list[list[str]]:
+    """The fields of a small CSV file, as spreadsheets write it, all rows as long as the first."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        for name in columns:
-            if name not in (reader.fieldnames or []):
-                raise InputError(f"{path.name!r} has no column {name!r}; it must have the columns {', '.join(columns)}")
-        return list(reader)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name!r} is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(row)]
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise InputError(f"{path.name!r} has {len(row)} fields in row {i} ({', '.join(row)}); it must be {len(rows[0])}")
+    return rows
+
+
+def _lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    rows = _cells(path)
+    for name in columns:
+        if not rows or name not in rows[0]:
+            raise InputError(f"{path.name!r} has no column {name!r}; it must have the columns {', '.join(columns)}")
+    found = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    checks.distinct([row[columns[0]] for row in found], f"{columns[0]} in {path.name!r}")
+    return found
 
 
 def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
     """A loss matrix with named rows and columns, in the order of the classes."""
     names = [str(c) for c in classes]
-    if not path.is_file():
-        raise InputError(f"there is no file {str(path)!r}")
-    with path.open(newline="") as file:
-        lines = list(csv.reader(file))
+    lines = _cells(path)
     table = {row[0]: dict(zip(lines[0][1:], row[1:], strict=True)) for row in lines[1:]}
     for name in names:
         if name not in table or name not in lines[0][1:]:
@@ -104,16 +120,34 @@ def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
         raise InputError(f"{path.name!r}: {error}; losses must be numbers") from None
 
 
+def _check_out(out: Path, given: argparse.Namespace) -> None:
+    """Before anything is trained."""
+    if out.is_dir() or not out.parent.is_dir():
+        raise InputError(f"cannot write {str(out)!r}: {str(out if out.is_dir() else out.parent)!r} is "
+                         f"{'a folder; name a file' if out.is_dir() else 'no folder'}")  # fmt: skip
+    files = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss]
+    taken = [f for f in files if f is not None and f.resolve() == out.resolve()]
+    if taken or out.suffix in (".png", ".svg", ".html", ".state"):
+        raise InputError(f"the model cannot be written to {str(out)!r}: that is where something else is; end it in .askwise")
+    if given.restarts != 1 and given.resume:
+        raise InputError("--resume goes on with one training, so it cannot be joined with --restarts")
+    from importlib.util import find_spec
+
+    if sys.modules.get("matplotlib", sys) is None or find_spec("matplotlib") is None:
+        raise InputError("pictures need matplotlib, which is not installed; pip install 'askwise[plot]'")
+
+
 def fit(given: argparse.Namespace, budget: Budget) -> None:
     """Trains and writes everything; Ctrl-C leaves a state to go on from."""
     from askwise.estimator import CostlyClassifier
     from askwise.store import read_state, write_state
 
+    out = given.out or Path(f"{given.data or 'model'}.askwise")
+    _check_out(out, given)
     cases = cases_of(given, part="train")
     settings = {**cases.settings, **settings_of(given)}
     if given.loss is not None:
         settings["loss"] = loss_of(given.loss, np.unique(cases.y).tolist())
-    out = given.out or Path(f"{given.data or 'model'}.askwise")
     state = out.with_suffix(".state")
     weight = given.class_weight or ("balanced" if given.data == "thyroid" else None)
     known = [name.strip() for name in given.known.split(",")] if given.known else ()
@@ -137,9 +171,9 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
             print(f"askwise: interrupted; go on with the same command and --resume ({state})", file=sys.stderr)
         raise
     progress.end()
-    state.unlink(missing_ok=True)
     model = classifier.model_
     classifier.save(out)
+    state.unlink(missing_ok=True)
     test = cases_of(given, part="test") if given.data is not None else None
     found = measured(model, test.X, test.y) if test is not None else None
     files = write_pictures(model, out, test)
@@ -295,7 +329,7 @@ def write_pictures(model: Model, out: Path, test: Table | None) -> list[Path]:
     pictures: list[tuple[str, str]] = []
     for title, figure in figures:
         text = io.StringIO()
-        figure.savefig(text, format="svg")
+        figure.savefig(text, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
         pictures.append((title, text.getvalue()[text.getvalue().index("<svg") :]))
     files.append(out.with_suffix(".html"))
     files[-1].write_text(page(out.stem, describe(model), frontier_table(model), pictures))

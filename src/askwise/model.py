@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.core.dense import DenseValues
 from askwise.core.episode import Cases, Episodes, rollout
@@ -94,13 +95,10 @@ class Model:
         """The cheapest of the best: more money no longer helps."""
         return self.points[int(hull([p.cost for p in self.points], [-p.loss for p in self.points])[-1])]
 
-    def at(self, budget: Budget) -> Model:
-        """The same model under another budget, without training.
-
-        Hard budgets change what is learned, so they must not become
-        smaller than the one it was trained for."""
-        if not isinstance(budget, Budget):
-            raise InputError(f"the budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b) or HardBudget(b)")
+    def at(self, budget: Budget | None) -> Model:
+        """The same model under another budget, without training; None is the usual point. Hard budgets change what is learned, so
+        they must not become smaller than the one it was trained for."""
+        budget = checked(budget)
         trained = self.trained_for.hard
         if budget.hard is not None and (trained is None or budget.hard < trained):
             was = "without a hard budget" if trained is None else f"for a hard budget of {float(trained):g}"
@@ -143,17 +141,28 @@ class Model:
     def problem(self, X: Any, y: Any = None, known: Any = None, ids: Any = None) -> Problem:
         """Rows of a table as cases. `known`: a mask rows x tests of what these cases know, besides what everyone does."""
         values = self.encoding.transform(X)
-        external = None if self.external is None else answers(self.external, X, self.schema, values)
-        mask: Any = list(self.known) or None
+        external = None if self.external is None else answers(self.external, X, self.schema, values, self.encoding.columns)
+        built = Problem.build(self.schema, values, y, known=self.known or None, external=external, ids=ids)
         if known is not None:
-            mask = as_mask(known, len(values), self.schema.tests)
-            for name in self.known:
-                mask[:, self.schema.tests.index(name)] |= True
-            lacks = np.isnan(values)
-            for column_index, test in enumerate(self.schema.owner):
-                mask[:, test] &= ~lacks[:, column_index]  # what is missing is not known
-        built = Problem.build(self.schema, values, y, known=mask, external=external, ids=ids)
+            mask = checks.known(known, self.schema.tests, built.available, len(built))
+            built = replace(built, known=mask if built.known is None else mask | built.known)
         return built.with_loss(self.loss)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The decisions."""
+        said: NDArray[Any] = np.array(self.schema.classes)[self.rollout(self.problem(X)).decision]
+        return said
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """See `belief`."""
+        problem = self.problem(X)
+        return self.belief(problem, self.rollout(problem))
+
+    def save(self, path: Any) -> None:
+        """One file, which `askwise.load` reads."""
+        from askwise.store import save
+
+        save(self, path)
 
     def rollout(self, problem: Problem) -> Episodes:
         return rollout(problem, self.policy, self.budget.cap(self.schema.prices))
@@ -182,8 +191,8 @@ class Model:
             q: NDArray[Any] = self._precise.values(state)  # type: ignore[attr-defined]
             out[part] = probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
         if problem.external is not None:  # what the existing classifier says is believed
-            said = done.decision != out.argmax(1)
-            asked = said & (done.mask[:, self.schema.external_needs].all(1) if self.schema.external_needs is not None else False)
+            last = done.action[done.first + done.length - 1]
+            asked = (last == self.schema.n_classes) & (done.decision != out.argmax(1))
             out[asked] = np.eye(self.schema.n_classes)[done.decision[asked]]
         return out
 
@@ -199,64 +208,77 @@ class Model:
 
 
 def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.float64]:
-    """B, K: the class probabilities p that explain the expected losses in stakes, e = p L, where L are losses scaled to stake 1.
+    """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1.
 
-    For 0/1 losses p = 1 - e. Estimates are not exact, so what falls below 0 is cut and the rest made to sum to 1.
+    For 0/1 losses p = 1 - e. Estimates are not exact, so what comes out is moved to the nearest probabilities, which keeps the
+    order of the classes wherever these differ.
     """
     stakes = loss.max(1, keepdims=True)
     scaled = loss / np.where(stakes > 0, stakes, 1)
     K = len(loss)
     usual = np.allclose(scaled, 1 - np.eye(K))
-    p = np.maximum(1 - expected_loss if usual else expected_loss @ np.linalg.pinv(scaled), 1e-6)
+    p = 1 - expected_loss if usual else expected_loss @ np.linalg.pinv(scaled)
+    # the projection on the simplex: max(p - t, 0) with the t that makes the sum 1
+    ordered = -np.sort(-p, 1)
+    above = (np.cumsum(ordered, 1) - 1) / np.arange(1, K + 1)
+    t = np.take_along_axis(above, (ordered > above).sum(1, keepdims=True) - 1, 1)
+    p = np.maximum(p - t, 1e-6)
     made: NDArray[np.float64] = p / p.sum(1, keepdims=True)
     return made
 
 
+def checked(budget: Budget | None) -> Budget:
+    """A budget; None is no budget."""
+    if budget is not None and not isinstance(budget, Budget):
+        raise InputError(f"budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &")
+    return Budget() if budget is None else budget
+
+
 def sequences(done: Episodes, schema: Schema, known: NDArray[np.bool_] | None = None) -> list[tuple[str, ...]]:
-    """The names of the tests of each case in the order bought."""
+    """The names of the tests of each case in the order bought, those bought for the existing classifier last."""
+    if schema.external_needs is not None:
+        plain = _bought(done, schema)
+        held = done.mask if known is None else done.mask & ~known
+        return [
+            (*mine, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in mine))
+            for mine, row in zip(plain, held, strict=True)
+        ]
+    return _bought(done, schema)
+
+
+def _bought(done: Episodes, schema: Schema) -> list[tuple[str, ...]]:
     names = np.array(schema.tests, object)
     bought = done.action >= schema.first_test
     case = np.repeat(np.arange(len(done.length)), done.length)[bought]
     ordered = names[done.action[bought] - schema.first_test]
     ends = np.cumsum(np.bincount(case, minlength=len(done.length)))
-    named = [tuple(part) for part in np.split(ordered, ends[:-1])]
-    if schema.external_needs is not None:  # who asks the existing classifier buys what it still needs, last
-        last = done.action[np.cumsum(done.length) - 1]
-        for i in np.flatnonzero(last == schema.n_classes).tolist():
-            needed = [t for t, wanted in zip(schema.tests, schema.external_needs, strict=True) if wanted]
-            named[i] += tuple(t for t in needed if t not in named[i] and (known is None or not known[i, schema.tests.index(t)]))
-    return named
+    return [tuple(part) for part in np.split(ordered, ends[:-1])]
 
 
-def as_mask(known: Any, n: int, tests: Sequence[str]) -> NDArray[np.bool_]:
-    """What each case knows, rows x tests, from an array or a frame of true and false."""
-    mask = np.array(known)
-    if mask.dtype != bool or mask.shape != (n, len(tests)):
-        raise InputError(
-            f"what is known must be true and false of shape {(n, len(tests))}; it is {mask.dtype} of shape {mask.shape}"
-        )
-    return mask
+def answers(classifier: Any, X: Any, schema: Schema, values: NDArray[np.float32], columns: Sequence[str]) -> NDArray[Any]:
+    """What an existing classifier says of each row. Rows that lack something it needs get any class: it is never asked there.
 
-
-def answers(classifier: Any, X: Any, schema: Schema, values: NDArray[np.float32]) -> NDArray[Any]:
-    """What an existing classifier says of each row. Rows that lack something it needs get any class: it is never asked there."""
-    names = external_columns(classifier, X)
-    table = X[names] if hasattr(X, "columns") else np.column_stack([column(X, name) for name in names])
+    One that knows no names gets the columns in the order of the fit, as an array.
+    """
+    if hasattr(classifier, "feature_names_in_") and hasattr(X, "columns"):
+        table = X[external_columns(classifier, columns_of(X))]
+    else:
+        there = columns if hasattr(X, "columns") else columns_of(X)
+        table = np.column_stack([np.asarray(column(X, name)) for name in there])
     assert schema.external_needs is not None
     lacks = np.isnan(values)[:, schema.external_needs[schema.owner]].any(1)
-    said = np.full(len(values), schema.classes[0], dtype=np.asarray(schema.classes).dtype)
+    said = np.full(len(values), schema.classes[0], dtype=object)  # as it is: cut to a shorter word it might become a class
     if (~lacks).any():
         rows = np.flatnonzero(~lacks)
-        said[rows] = classifier.predict(table.iloc[rows] if hasattr(table, "iloc") else table[rows])
+        said[rows] = np.asarray(classifier.predict(table.iloc[rows] if hasattr(table, "iloc") else table[rows])).tolist()
     return said
 
 
-def external_columns(classifier: Any, X: Any) -> list[str]:
+def external_columns(classifier: Any, names: Sequence[str]) -> list[str]:
     """The columns an existing classifier was fitted on: by name if it knows names, otherwise all of them."""
     named: Sequence[Any] | None = getattr(classifier, "feature_names_in_", None)
-    names = columns_of(X)
     if named is None:
-        return names
+        return list(names)
     for name in named:
         if name not in names:
             raise InputError(f"the existing classifier needs the column {name!r}, which is not there")

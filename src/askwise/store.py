@@ -6,8 +6,11 @@ metrics, versions, fingerprint of the data. A state file is a training run, to b
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,9 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
-from askwise.core.prices import Prices
-from askwise.core.problem import Schema
+from askwise.core.episode import Cases
+from askwise.core.prices import Prices, _circle
+from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
 from askwise.errors import StateError
 from askwise.model import Model, Point
@@ -84,13 +88,59 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Mode
     """Reads a model. `external` and `network`: what it was fitted with, if it was."""
     arrays, card = _read(path, MODEL)
     try:
-        return _model(arrays, card, external, network, str(path))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, StateError):
-            raise
-        raise StateError(
-            f"{str(path)!r} is damaged: its card does not fit its weights ({type(error).__name__}: {error})"
-        ) from None
+        with np.errstate(all="raise"):
+            model = _model(arrays, card, external, network, str(path))
+            _rehearse(model)
+        return model
+    except StateError as error:
+        raise (error if str(path) in str(error) else StateError(f"{str(path)!r} is damaged: {error}")) from None
+    except Exception as error:  # whatever a file may say, it is the file that is wrong
+        reason = (str(error).splitlines() or [""])[0]
+        raise StateError(f"{str(path)!r} is damaged: it does not hold together ({type(error).__name__}: {reason})") from None
+
+
+def _rehearse(model: Model) -> None:
+    """Uses every part of a model once, on a case that knows nothing and on one that knows everything."""
+    schema, prices = model.schema, model.schema.prices
+    _must(all(isinstance(name, str) for name in (*schema.columns, *schema.tests, *model.known, model.unit)), "names are words")
+    _must(len(set(schema.tests)) == schema.n_tests and len(set(schema.classes)) == schema.n_classes > 1, "names differ")
+    _must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
+    _must(set(model.known) <= set(schema.tests), "what is known is a test")
+    _must(set(schema.owner.tolist()) == set(range(schema.n_tests)), "each test reveals a column")
+    _must(prices.unit > 0 and prices.unit.denominator < 2**62 and prices.unit.numerator == 1, "money is counted in units")
+    _must(min(prices.own.min(), prices.setup.min(initial=0)) >= 0 and 0 <= prices.total < 2**62, "prices are 0 or more")
+    _must(_circle(prices.sources) is None, "no test is computed from itself")
+    _must(bool(np.isfinite(model.loss).all() and (model.loss >= 0).all() and model.loss.any()), "losses are 0 or more")
+    _must(isinstance(model.seed, int) and not isinstance(model.seed, bool), "the seed is a whole number")
+    _must(len(model.at_once) == schema.n_classes and _numbers(model.at_once), "the values of the classes are numbers")
+    _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are told")
+    _must(_numbers([model.facts["stake"]]) and model.stake > 0, "something is at stake")
+    first, costs = model.points[0], [p.cost for p in model.points]
+    _must(_numbers([x for p in model.points for x in (p.lam, p.cost, p.loss, p.accuracy, p.error)]), "points are numbers")
+    _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
+    for budget in (model.budget, model.trained_for):
+        _must(
+            all(v is None or (v >= 0 and v < 2**62) for v in (budget.lam, budget.average, budget.hard)), "budgets are 0 or more"
+        )
+    everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
+    problem = Problem(schema, np.zeros((2, len(schema.columns)), np.float32), None, None, everything, model.loss, None,
+                      None if schema.external_needs is None else np.zeros(2, np.int64), None)  # fmt: skip
+    state = Cases.start(problem, np.arange(2), model.budget.cap(prices)).observe()
+    for i in range(1, len(costs)):
+        for values in model.points[i].weights.values():  # type: ignore[union-attr]
+            _must(values.dtype.kind in "fiu" and bool(np.isfinite(values).all()), "weights are numbers")
+        q = model.arm(i).values(state)
+        _must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
+    model.belief(problem, model.rollout(problem))
+
+
+def _numbers(values: Any) -> bool:
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in values)
+
+
+def _must(holds: bool, words: str) -> None:
+    if not holds:
+        raise StateError(f"it is not so that {words}")
 
 
 def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, path: str) -> Model:
@@ -101,14 +151,17 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
     if card["own_encoder"] != (network is not None):
         raise StateError(f"{path!r} was fitted with{'' if card['own_encoder'] else 'out'} an encoder of its user's own; "
                          f"{'hand it over as network=' if card['own_encoder'] else 'leave network= out'}")  # fmt: skip
-    prices = Prices(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], Fraction(card["money"]))
+    prices = Prices(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], _fraction(card["money"]))
     classes = tuple(np.array(card["classes"], card["class_type"]).tolist())
     schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], prices, needs)
     F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
-    shapes = {"own": (F,), "member": (F, len(prices.setup)), "sources": (F, F), "owner": (C,), "loss": (K, K)}
+    shapes = {"own": (F,), "setup": (prices.member.shape[1],), "member": (F, len(prices.setup)), "sources": (F, F), "owner": (C,),
+              "loss": (K, K), **({} if needs is None else {"external_needs": (F,)})}  # fmt: skip
+    kinds = {"own": "i", "setup": "i", "owner": "i", "loss": "f"}
     for name, shape in shapes.items():
-        if arrays[name].shape != shape:
-            raise StateError(f"{path!r} is damaged: {name!r} has shape {arrays[name].shape}, and should have {shape}")
+        if arrays[name].shape != shape or arrays[name].dtype.kind != kinds.get(name, "b"):
+            found = f"{arrays[name].dtype} of shape {arrays[name].shape}"
+            raise StateError(f"{path!r} is damaged: {name!r} is {found}, and should have shape {shape}")
     points = []
     for i, point in enumerate(card["points"]):
         prefix = f"point/{i}/"
@@ -126,8 +179,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         loss=arrays["loss"],
         at_once=tuple(card["at_once"]),
         points=tuple(points),
-        trained_for=Budget.from_dict(card["trained_for"]),
-        budget=Budget.from_dict(card["budget"]),
+        trained_for=_budget(card["trained_for"]),
+        budget=_budget(card["budget"]),
         known=tuple(card["known"]),
         seed=card["seed"],
         unit=card["unit"],
@@ -137,11 +190,34 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
     )
 
 
+def _fraction(text: Any) -> Fraction:
+    if not isinstance(text, str) or not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
+        raise StateError(f"{text!r:.40} is no amount of money")
+    return Fraction(text)
+
+
+def _budget(given: dict[str, Any]) -> Budget:
+    for name in ("average", "hard"):
+        if given[name] is not None:
+            _fraction(given[name])
+    return Budget.from_dict(given)
+
+
+def _digest(kind: str, arrays: Arrays, facts: str) -> str:
+    """Of everything in a file, so that no byte of it changes unnoticed."""
+    digest = hashlib.sha256(f"{kind} {facts}".encode())
+    for name in sorted(arrays):
+        value = arrays[name]
+        digest.update(f"{name} {value.dtype.str} {value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
 def _write(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any]) -> None:
     """So that the file is always whole: the old one until the new one is complete on disk."""
     path = Path(path)
     whole = {name: np.asarray(value, order="C") for name, value in arrays.items()}
-    data = safetensors.numpy.save(whole, {"format": kind, "facts": json.dumps(facts)})
+    text = json.dumps(facts)
+    data = safetensors.numpy.save(whole, {"format": kind, "facts": text, "sha256": _digest(kind, whole, text)})
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -167,7 +243,12 @@ def _read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
                 what = "was written by a newer version of askwise; update to read it" if newer else f"is not {WORD[kind]}"
                 raise StateError(f"{str(path)!r} {what}")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if meta["sha256"] != _digest(kind, arrays, meta["facts"]) or set(meta) != {"format", "facts", "sha256"}:
+            raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged (its checksum is another)")
         facts = json.loads(meta["facts"])
-    except (safetensors.SafetensorError, json.JSONDecodeError, KeyError, OSError) as error:
-        raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged ({error})") from None
+    except StateError:
+        raise
+    except (safetensors.SafetensorError, ValueError, TypeError, KeyError, RecursionError, OSError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged ({reason})") from None
     return arrays, facts

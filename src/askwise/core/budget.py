@@ -102,7 +102,10 @@ def Tradeoff(lam: float) -> Budget:
 
     Paper: eq. 1
     """
-    return Budget(lam=float(exact(lam, "the price lambda")))
+    try:
+        return Budget(lam=float(exact(lam, "the price lambda")))
+    except OverflowError:
+        raise InputError(f"the price lambda is {lam!r}; it must be a finite number, 0 or more") from None
 
 
 def AverageBudget(b: Any) -> Budget:

@@ -157,8 +157,8 @@ def distinct(values: Any, place: Place) -> Distinct:
         index: dict[Any, int] = {}
         each = (index.setdefault(v, len(index)) for v in array.astype(object, copy=False))
         codes = np.fromiter(each, np.int64, len(array))
-        there = np.array([not _missing(v) for v in index], bool)  # asked only once for each different value
-        return Distinct(np.where(there, np.cumsum(there) - 1, -1)[codes], [v for v in index if not _missing(v)])
+        there = np.array([not missing(v) for v in index], bool)  # asked only once for each different value
+        return Distinct(np.where(there, np.cumsum(there) - 1, -1)[codes], [v for v in index if not missing(v)])
     except TypeError:  # what cannot be hashed
         value, row = _first_unhashable(np.asarray(values, dtype=object))
         raise WrongKind(f"{place.holds(value, row)}; {_RIGHT}") from None
@@ -170,7 +170,7 @@ def _sort(values: Any) -> str:
     return "C" if hasattr(dtype, "categories") else str(getattr(dtype, "kind", "O"))
 
 
-def _missing(value: Any) -> bool:
+def missing(value: Any) -> bool:
     if value is None or (isinstance(value, (float, np.floating)) and value != value):
         return True
     return type(value).__name__ in ("NAType", "NaTType")  # pandas' own words for nothing

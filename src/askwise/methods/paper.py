@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -183,25 +186,29 @@ def run(
         history = History([Record(0, trainer.price.lam, *alone)])
     began = saved = time.monotonic()
     stopped = "end of the schedule"
-    while not trainer.finished:
-        if time_limit is not None:
-            trainer.time_share = min(1.0, (time.monotonic() - began) / max(time_limit, 1e-9))
-        snapshot = trainer.advance()
-        out_of_time = time_limit is not None and time.monotonic() - began > time_limit
-        if snapshot is not None:
-            history.add(snapshot)
-            if watch is not None:
-                watch(history.records[-1])
-            if save is not None and time.monotonic() - saved > save_every:
+    with _later(save is not None) as interrupted:
+        while not trainer.finished:
+            if interrupted and save is not None:  # between two steps, so that what is saved is whole
                 save(_state(trainer, history))
-                saved = time.monotonic()
-            reason = why_stop(history, budget, config, problem.stake)
-            if reason is not None:
-                stopped = reason
+                raise KeyboardInterrupt
+            if time_limit is not None:
+                trainer.time_share = min(1.0, (time.monotonic() - began) / max(time_limit, 1e-9))
+            snapshot = trainer.advance()
+            out_of_time = time_limit is not None and time.monotonic() - began > time_limit
+            if snapshot is not None:
+                history.add(snapshot)
+                if watch is not None:
+                    watch(history.records[-1])
+                if save is not None and time.monotonic() - saved > save_every:
+                    save(_state(trainer, history))
+                    saved = time.monotonic()
+                reason = why_stop(history, budget, config, problem.stake)
+                if reason is not None:
+                    stopped = reason
+                    break
+            if out_of_time:
+                stopped = "time limit"
                 break
-        if out_of_time:
-            stopped = "time limit"
-            break
     if trainer.step > history.records[-1].step:  # the schedule ended within a window
         history.add(trainer.snapshot())
     if save is not None:
@@ -213,6 +220,20 @@ def run(
 
     policy = arm(blend.first) if not blend.share else Mixture(arm(blend.first), arm(blend.second), blend.share, seed)
     return Run(policy, blend, history, stopped, time.monotonic() - began)
+
+
+@contextmanager
+def _later(wanted: bool) -> Iterator[list[int]]:
+    """Ctrl-C is noted in the list, rather than raised in the middle of a step."""
+    noted: list[int] = []
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, config: TrainConfig | None = None, seed: int = 0) -> Policy:

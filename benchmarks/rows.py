@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -22,6 +23,11 @@ def read(path: Path) -> list[Row]:
         except json.JSONDecodeError:
             continue
     return rows
+
+
+def spread(of: list[float], digits: int) -> str:
+    """Mean and deviation, for a table."""
+    return f"{statistics.mean(of):.{digits}f} ± {statistics.stdev(of):.{digits}f}" if len(of) > 1 else f"{of[0]:.{digits}f}"
 
 
 def fill(path: Path, jobs: Iterable[Row], call: Callable[..., Row], processes: int) -> Iterator[Row]:

@@ -13,7 +13,7 @@ FILES = sorted(SRC.rglob("*.py"))
 CORE = sorted((SRC / "core").glob("*.py"))
 
 LEVELS = [
-    {"errors"},
+    {"errors", "files"},
     {"core"},
     {"methods", "evaluate", "frontier", "data"},
     {"estimator", "benchmark", "session", "store", "export", "gym", "plots", "model"},

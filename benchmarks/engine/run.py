@@ -10,9 +10,7 @@ results.md and the course of one run each to progress_*.svg, like the paper's fi
 from __future__ import annotations
 
 import argparse
-import statistics
 from pathlib import Path
-from typing import Any
 
 from askwise.core.budget import AverageBudget
 from askwise.core.config import TrainConfig
@@ -50,18 +48,15 @@ def table(found: list[rows.Row]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
 
-    def spread(of: list[Any], digits: int) -> str:
-        return f"{statistics.mean(of):.{digits}f} ± {statistics.stdev(of):.{digits}f}" if len(of) > 1 else f"{of[0]:.{digits}f}"
-
     for data, budgets in BUDGETS.items():
         for b in budgets:
             of = [r for r in found if r["data"] == data and r["b"] == b]
             if of:
                 cells = (
-                    data, b, spread([r["expected_cost"] for r in of], 2), spread([r["cost"] for r in of], 2),
-                    spread([r["accuracy"] for r in of], 4), spread([r["balanced_accuracy"] for r in of], 4),
-                    spread([r["steps"] for r in of], 0), ", ".join(sorted({r["stopped"] for r in of})),
-                    spread([r["seconds"] for r in of], 0),
+                    data, b, rows.spread([r["expected_cost"] for r in of], 2), rows.spread([r["cost"] for r in of], 2),
+                    rows.spread([r["accuracy"] for r in of], 4), rows.spread([r["balanced_accuracy"] for r in of], 4),
+                    rows.spread([r["steps"] for r in of], 0), ", ".join(sorted({r["stopped"] for r in of})),
+                    rows.spread([r["seconds"] for r in of], 0),
                 )  # fmt: skip
                 lines.append("| " + " | ".join(str(c) for c in cells) + " |")
     return "\n".join(lines)

@@ -11,7 +11,6 @@ what missingness alone would tell is a row of its own. Rows are appended to resu
 from __future__ import annotations
 
 import argparse
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +103,6 @@ def static_set(X: np.ndarray, y: np.ndarray, problem: Problem, b: float) -> np.n
 
 
 def table(found: list[rows.Row]) -> str:
-    def spread(of: list[float], digits: int) -> str:
-        return f"{statistics.mean(of):.{digits}f} ± {statistics.stdev(of):.{digits}f}" if len(of) > 1 else f"{of[0]:.{digits}f}"
-
     lines = [
         "| data | what | budget | test cost | dearest case | accuracy | balanced accuracy |",
         "|---|---|---|---|---|---|---|",
@@ -118,8 +114,9 @@ def table(found: list[rows.Row]) -> str:
             for b in sorted({r["b"] for r in found if r["data"] == data and r["kind"] == kind}):
                 of = [r for r in found if (r["data"], r["kind"], r["b"]) == (data, kind, b)]
                 what = names.get(kind, f"{kind}, {'static set' if b else 'all tests'}")
-                cells = (data, what, b or "", spread([r["cost"] for r in of], 2), f"{max(r['most'] for r in of):.2f}",
-                         spread([r["accuracy"] for r in of], 4), spread([r["balanced_accuracy"] for r in of], 4))  # fmt: skip
+                cells = (data, what, b or "", rows.spread([r["cost"] for r in of], 2), f"{max(r['most'] for r in of):.2f}",
+                         rows.spread([r["accuracy"] for r in of], 4),
+                         rows.spread([r["balanced_accuracy"] for r in of], 4))  # fmt: skip
                 lines.append("| " + " | ".join(str(c) for c in cells) + " |")
     return "\n".join(lines)
 

@@ -26,7 +26,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.core.train import Trainer
 
 
-def trainer(hard: bool = False) -> Trainer:
+def trainer() -> Trainer:
     """Ready to learn, its memory filled by a random agent; pretraining is left out, it does not change the sizes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 50))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -136,7 +135,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Problem.build(schema, values[rows], y[rows], class_weight=self.class_weight, **more)
 
         problem = part(train).trainable()
-        chosen_from = replace(part(validation), loss=problem.loss) if len(validation) else problem
+        chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem
         self.model_ = self._train(problem, chosen_from, encoding, everyone, seed, watch, run)
         self.classes_ = classes
         return self

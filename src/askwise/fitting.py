@@ -20,6 +20,7 @@ from askwise.core.episode import measure
 from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
 from askwise.evaluate import Report
+from askwise.files import write_whole
 from askwise.model import Model
 
 
@@ -332,5 +333,5 @@ def write_pictures(model: Model, out: Path, test: Table | None) -> list[Path]:
         figure.savefig(text, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
         pictures.append((title, text.getvalue()[text.getvalue().index("<svg") :]))
     files.append(out.with_suffix(".html"))
-    files[-1].write_text(page(out.stem, describe(model), frontier_table(model), pictures))
+    write_whole(files[-1], page(out.stem, describe(model), frontier_table(model), pictures).encode())
     return files

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +25,7 @@ from askwise.core.prices import Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
 from askwise.errors import StateError
+from askwise.files import write_whole
 from askwise.model import Model, Point
 
 STATE = "askwise-state-1"
@@ -213,20 +213,10 @@ def _digest(kind: str, arrays: Arrays, facts: str) -> str:
 
 
 def _write(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any]) -> None:
-    """So that the file is always whole: the old one until the new one is complete on disk."""
-    path = Path(path)
     whole = {name: np.asarray(value, order="C") for name, value in arrays.items()}
     text = json.dumps(facts)
     data = safetensors.numpy.save(whole, {"format": kind, "facts": text, "sha256": _digest(kind, whole, text)})
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(Path(path), data)
 
 
 def _read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.errors import AskwiseError, InputError
+from askwise.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,13 +133,5 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> Path:
     data = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "askwise"}):
         figure.savefig(data, format=ending[1:], dpi=dpi, metadata=LEFT_OUT[ending])
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, data.getvalue())
     return path

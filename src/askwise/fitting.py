@@ -248,12 +248,14 @@ def describe(model: Model) -> str:
     total = schema.prices.money(schema.prices.total)
     unit = f" {model.unit}" if model.unit else ""
     best = model.saturation
+    # where mistakes are not all alike, accuracy is not what was learned for
+    kind = "loss" if model.weighted else "accuracy"
     lines = [
         f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(str(c) for c in schema.classes)}",
         f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
-        f"expected cost {expected['cost']:.4g}{unit}, accuracy {expected['accuracy']:.4f}",
-        f"more than {best.cost:.4g}{unit} per case would not help: accuracy there is {best.accuracy:.4f}",
+        f"expected cost {expected['cost']:.4g}{unit}, {kind} {expected[kind]:.4f} on validation cases",
+        f"more than {best.cost:.4g}{unit} per case would not help: {kind} there is {getattr(best, kind):.4f} on validation cases",
     ]
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ CORE = sorted((SRC / "core").glob("*.py"))
 LEVELS = [
     {"errors", "files"},
     {"core"},
-    {"methods", "evaluate", "frontier", "data"},
+    {"methods", "evaluate", "frontier", "choosing", "data"},
     {"estimator", "benchmark", "session", "store", "export", "gym", "plots", "model"},
     {"fitting", "report"},
     {"cli", "web", "__main__"},

@@ -1,0 +1,138 @@
+"""Every method on every data set, by the area under its frontier.
+
+    ./dev sh python -m benchmarks.scoreboard.run [--data ...] [--methods ...] [--minutes 10] [--seeds ...] [--threads 2]
+
+A method is a module of askwise.methods with `points(problem, validation, *, seconds, seed, threads)`, which returns the policies
+that make its frontier; the paper's algorithm, which has no such function, is swept over prices here (small sets only). Uneven
+classes are weighted and judged by expected loss: the score is 1 - loss / stake, which is the accuracy where mistakes are alike.
+One row per data set, method, seed and minutes is appended to results.jsonl as it finishes, each from a process of its own; what
+is there is never run again, and it can be killed at any time. The table goes to results.md, the frontiers to frontier_*.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import resource
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from askwise.core.budget import Budget
+from askwise.core.config import TrainConfig
+from askwise.core.policy import Policy
+from askwise.core.problem import Problem
+from askwise.core.train import policy_of
+from askwise.data.named import load
+from askwise.evaluate import evaluate
+from askwise.frontier import curve
+from askwise.methods import paper
+from benchmarks import rows
+from benchmarks.scoreboard import table
+
+HERE = Path(__file__).parent
+LARGE = ("forest", "mnist", "cifar")
+UNEVEN = ("nhanes", "ann_thyroid", "thyroid")
+DATA = (*LARGE, *UNEVEN, "digits", "miniboone_tiny")
+METHODS = ("baseline", "static_gbm", "cascade", "paper", "family")
+AT = {"forest": (4.5, 6.5), "mnist": (10, 20, 50)}  # mean costs at which the score is read off the curve
+MOST_ROWS = {"validation": 20_000, "test": 60_000}  # for measuring; the standard error is then 0.001 or less
+
+
+def paper_points(problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1) -> list[Policy]:
+    """The paper's algorithm, scaled down: one run that sweeps the price, and those of its snapshots that some price would choose.
+    `for_size` is for about a minute; with more time its epochs are longer."""
+    config = TrainConfig.for_size(len(problem), problem.schema.n_tests).scaled(time=max(seconds / 60, 0.1))
+    run = paper.run(problem, validation, Budget(), config, seed, time_limit=seconds)
+    return [policy_of(weights, problem.schema, config) for weights in run.history.weights.values()]
+
+
+def points_of(method: str) -> Any:
+    return paper_points if method == "paper" else importlib.import_module(f"askwise.methods.{method}").points
+
+
+def one(data: str, method: str, seed: int, minutes: float, threads: int = 1) -> rows.Row:
+    """One method on one split: trains for about so many minutes, then measures each of its points."""
+    torch.set_num_threads(threads)
+    weight = "balanced" if data in UNEVEN else None
+    parts = load(data, seed, weight)  # where there is no official split, another seed is another split
+    began = time.monotonic()
+    policies = points_of(method)(parts.train, parts.validation, seconds=60 * minutes, seed=seed, threads=threads)
+    took = (time.monotonic() - began) / 60
+    judged = {"validation": some(parts.validation, MOST_ROWS["validation"]), "test": some(parts.test, MOST_ROWS["test"])}
+    stake, prices = parts.train.stake, parts.train.schema.prices
+    measured = {name: [measures(policy, p) for policy in policies] for name, p in judged.items()}
+    at_once = {name: measures(paper.decide_at_once(parts.train), p) for name, p in judged.items()}
+
+    def score(point: Sequence[float]) -> float:
+        return 1 - point[1] / stake
+
+    plane = [([p[0] for p in points], [score(p) for p in points]) for points in measured.values()]
+    prior = score(at_once["validation"]), score(at_once["test"])
+    total = float(prices.money(prices.total))
+    found = curve(plane[0], plane[1], prior, total)
+    return {
+        "area": found.area, "at": {f"{c:g}": float(np.interp(c, found.cost, found.score)) for c in AT.get(data, ())},
+        "prior": prior, "total": total, "stake": stake, "curve": [found.cost.tolist(), found.score.tolist()],
+        "chosen": found.chosen.tolist(), "columns": ["cost", "loss", "accuracy", "balanced accuracy"], **measured,
+        "minutes_taken": round(took, 2), "memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "configuration": {"threads": threads, "class_weight": weight, "most_rows": MOST_ROWS,
+                          "versions": {name: version(name) for name in ("numpy", "torch", "lightgbm")}},
+        "commit": commit(),
+    }  # fmt: skip
+
+
+def some(problem: Problem, most: int) -> Problem:
+    """All rows, or always the same `most` of them."""
+    return problem.take(np.sort(np.random.default_rng(0).permutation(len(problem))[:most]))
+
+
+def measures(policy: Policy, problem: Problem) -> list[float]:
+    """Mean cost, mean loss, accuracy, balanced accuracy."""
+    report = evaluate(policy, problem, Budget())
+    return [report.cost, report.loss, report.accuracy, report.balanced_accuracy]
+
+
+def commit() -> str:
+    """What the code was: the commit, with a + where files differ from it."""
+    said = [subprocess.run(["git", *words], capture_output=True, text=True, cwd=HERE, check=False).stdout
+            for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", "../../src"])]  # fmt: skip
+    return said[0].strip() + ("+" if said[1].strip() else "")
+
+
+def jobs_of(data: Sequence[str], methods: Sequence[str], minutes: float, seeds: Sequence[int] | None) -> Iterator[rows.Row]:
+    for name in data:
+        for method in methods:
+            if method == "paper" and name in LARGE:
+                continue
+            for seed in seeds if seeds is not None else range(1 if name in LARGE else 3):
+                yield {"data": name, "method": method, "seed": seed, "minutes": minutes}
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", default=DATA, metavar="NAME")
+    parser.add_argument("--methods", nargs="+", default=METHODS, metavar="NAME")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seeds", nargs="+", type=int, help="default: 0 on the large sets, 0 1 2 on the others")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
+    given = parser.parse_args(words)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    for job in jobs_of(given.data, given.methods, given.minutes, given.seeds):
+        # a call for each job makes a process for each job, so that the peak of memory is the job's own
+        for row in rows.fill(given.out, [job], partial(one, threads=given.threads), 1):
+            print(f"{row['data']} {row['method']} seed {row['seed']}: area {row['area']:.4f} in {row['minutes_taken']:.1f} of "
+                  f"{row['minutes']:g} min, {row['memory_mb']} MB {row['at'] or ''}", flush=True)  # fmt: skip
+    table.write(rows.read(given.out), given.out)
+
+
+if __name__ == "__main__":
+    main()

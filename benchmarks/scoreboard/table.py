@@ -1,0 +1,72 @@
+"""The scoreboard's table and pictures, from its rows alone.
+
+./dev sh python -m benchmarks.scoreboard.table
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from askwise.plots.canvas import COLOURS, empty, legend, save, tidy
+from benchmarks import rows
+
+HEAD = (
+    "Made by `./dev sh python -m benchmarks.scoreboard.run`: area under the frontier on test cases, mean and deviation over "
+    "seeds; of several times, all are shown. Score: accuracy, and 1 - expected loss where classes are uneven (nhanes, "
+    "ann_thyroid, thyroid).\n\n"
+)
+
+
+def groups(found: list[rows.Row]) -> dict[tuple[str, str, float], list[rows.Row]]:
+    """The rows of all seeds, by data set, method and minutes, in the order in which they first came."""
+    grouped: dict[tuple[str, str, float], list[rows.Row]] = {}
+    for row in found:
+        grouped.setdefault((row["data"], row["method"], row["minutes"]), []).append(row)
+    return dict(sorted(grouped.items(), key=lambda item: [r[0] for r in grouped].index(item[0][0])))
+
+
+def text(found: list[rows.Row]) -> str:
+    lines = [
+        "| data | method | minutes | taken | area | score at mean cost | seeds | memory, MB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (data, method, minutes), of in groups(found).items():
+        at = ", ".join(f"{cost}: {rows.spread([r['at'][cost] for r in of], 4)}" for cost in of[0]["at"])
+        taken, area = (rows.spread([r[name] for r in of], digits) for name, digits in (("minutes_taken", 1), ("area", 4)))
+        cells = (data, method, f"{minutes:g}", taken, area, at, len(of), max(r["memory_mb"] for r in of))
+        lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+    return "\n".join(lines)
+
+
+def draw(found: list[rows.Row], data: str, path: Path) -> None:
+    """The frontier of each method on one data set: its first seed, at the most minutes it was given."""
+    figure = empty(7, 5)
+    axes = figure.add_subplot()
+    tidy(axes)
+    best: dict[str, tuple[float, rows.Row]] = {}
+    for (name, method, minutes), of in groups(found).items():
+        if name == data and (method not in best or minutes > best[method][0]):
+            best[method] = minutes, min(of, key=lambda r: r["seed"])
+    for colour, (method, (minutes, row)) in zip(COLOURS, best.items(), strict=False):
+        axes.plot(*row["curve"], color=colour, marker=".", linewidth=1.2, label=f"{method}, {minutes:g} min: {row['area']:.4f}")
+    row = next(iter(best.values()))[1]
+    if row["total"] > 60:  # most of what happens, happens early
+        axes.set_xscale("symlog", linthresh=row["total"] / 100)
+    axes.set_xlim(0, row["total"])
+    axes.set_xlabel("mean cost per case")
+    axes.set_ylabel("score, test cases")
+    axes.set_title(data)
+    legend(figure, loc="outside lower center", ncols=3)
+    save(figure, path)
+
+
+def write(found: list[rows.Row], out: Path) -> None:
+    """results.md and a frontier_*.svg for each data set beside the rows."""
+    out.with_suffix(".md").write_text(HEAD + text(found) + "\n")
+    for data in dict.fromkeys(row["data"] for row in found):
+        draw(found, data, out.with_name(f"frontier_{data}.svg"))
+
+
+if __name__ == "__main__":
+    results = Path(__file__).with_name("results.jsonl")
+    write(rows.read(results), results)

@@ -1,0 +1,21 @@
+"""From the points of a method to the policy for a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from askwise.core.budget import Budget
+from askwise.core.episode import measure
+from askwise.core.policy import Mixture, Policy
+from askwise.core.problem import Problem
+from askwise.frontier import choose
+
+
+def best_for(policies: Sequence[Policy], validation: Problem, budget: Budget, seed: int = 0) -> Policy:
+    """The best of the policies on validation rows, under the budget's hard part; for an average budget a mixture of two where
+    that is better. Among the policies must be one as cheap as the budget."""
+    cap = budget.cap(validation.schema.prices)
+    found = [measure(validation, policy, cap) for policy in policies]
+    blend = choose([m.cost for m in found], [-m.loss for m in found], [m.error for m in found], budget)
+    first, second = policies[blend.first], policies[blend.second]
+    return Mixture(first, second, blend.share, seed) if blend.share else first

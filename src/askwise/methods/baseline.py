@@ -1,0 +1,106 @@
+"""The paper's own baseline: a ridge classifier's order of the tests, and a separate neural network for each prefix of it.
+
+Networks are of the main method's size. Prices play no part in the order.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from askwise.choosing import best_for
+from askwise.core.boosting import Shares, row_weights, stakes, unweighted
+from askwise.core.budget import Budget
+from askwise.core.config import TrainConfig
+from askwise.core.order import ridge_order
+from askwise.core.policy import Policy
+from askwise.core.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
+from askwise.core.problem import Floats, Problem
+
+BATCH = 256
+RATE = 1e-3
+FEWEST_STEPS = 300  # however short the time
+
+
+def width_of(problem: Problem) -> int:
+    """The width of the main method's layers on data of this size, as in the paper where that has such data."""
+    if problem.schema.n_tests > 200:
+        return TrainConfig.paper("mnist").width
+    if len(problem) > 100_000:
+        return TrainConfig.paper("forest").width
+    return TrainConfig.for_size(len(problem), problem.schema.n_tests).width
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
+) -> list[Policy]:
+    """A policy for each prefix, from deciding at once to buying everything, or all that a hard budget of `cap` units allows."""
+    began, before = time.monotonic(), torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        order = affordable(ridge_order(problem), problem.schema.prices, cap)
+        most = seconds / (3 if len(problem) < 20_000 else 40)  # a network needs about so many seconds to be any good
+        lengths, stages = lengths_of(problem, order, int(most)), []
+        for i, length in enumerate(lengths):
+            granted = max(seconds - (time.monotonic() - began), 0.0) / (len(lengths) - i)
+            columns = np.flatnonzero(np.isin(problem.schema.owner, order[:length]))
+            classify = _network(problem, validation, columns, granted, seed) if len(columns) else Shares.of(problem)
+            stages.append(Stage(length, classify))
+    finally:
+        torch.set_num_threads(before)
+    return [*prefix_policies(problem, order, stages)]
+
+
+def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds: float, seed: int) -> Classifier:
+    """Three layers, cross-entropy weighted by stake; the weights that predict the validation rows best. The learning rate falls
+    to nothing in the second half of the seconds; it ends early when the validation rows are predicted ever worse."""
+    began, rng = time.monotonic(), np.random.default_rng(seed)
+    width, told = width_of(problem), stakes(problem)
+    X, y = torch.from_numpy(problem.X[:, columns]), torch.from_numpy(np.asarray(problem.y))
+    weight = torch.from_numpy(row_weights(problem).astype(np.float32))
+    some = np.sort(rng.permutation(len(validation))[:10_000])
+    Xv, yv = torch.from_numpy(validation.X[np.ix_(some, columns)]), torch.from_numpy(np.asarray(validation.y)[some])
+    wv = torch.from_numpy(told[yv.numpy()].astype(np.float32))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        sizes = [len(columns), width, width, width]
+        hidden = [m for a, b in pairwise(sizes) for m in (nn.Linear(a, b), nn.ReLU())]
+        network = nn.Sequential(*hidden, nn.Linear(width, problem.schema.n_classes))
+    adam = torch.optim.Adam(network.parameters(), RATE)
+    best, kept, bad, window, step = np.inf, {}, 0, max(50, min(len(y) // BATCH, 500)), 0
+    while bad < 15:
+        done = min((time.monotonic() - began) / max(seconds, 1e-9), step / FEWEST_STEPS)
+        adam.param_groups[0]["lr"] = RATE * min(1.0, max(2 * (1 - done), 0.01))
+        rows = torch.from_numpy(rng.integers(len(y), size=BATCH))
+        adam.zero_grad()
+        error = (functional.cross_entropy(network(X[rows]), y[rows], reduction="none") * weight[rows]).mean()
+        error.backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        step += 1
+        if step % window == 0 or done >= 1:
+            with torch.inference_mode():
+                now = float((functional.cross_entropy(network(Xv), yv, reduction="none") * wv).mean())
+            bad += 1
+            if now < best:
+                best, bad, kept = now, 0, {name: v.clone() for name, v in network.state_dict().items()}
+        if done >= 1:
+            break
+    network.load_state_dict(kept)
+
+    @torch.inference_mode()
+    def classify(values: Floats) -> np.ndarray:
+        p = network(torch.from_numpy(np.ascontiguousarray(values[:, columns]))).softmax(1).numpy()
+        return unweighted(p.astype(np.float64), told)
+
+    return classify
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+    """The prefix that is best for the budget on validation rows, or a mixture of two."""
+    cap = budget.cap(problem.schema.prices)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

@@ -1,0 +1,154 @@
+"""A fixed order of tests, boosted trees on its prefixes, and learned stopping: after each stage a case goes on or is decided.
+
+What going on is worth at a stage is regressed, by a small boosted model, from the class probabilities there, from the last stage
+back to the first. The probabilities are those of rows that the classifiers did not see: others would stop too early. After
+Trapeznikov and Saligrama (2013).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.choosing import best_for
+from askwise.core.boosting import regression
+from askwise.core.budget import Budget
+from askwise.core.episode import State
+from askwise.core.order import elimination_order
+from askwise.core.policy import Choice, Policy
+from askwise.core.prefixes import Stage, affordable, boosted_stages, decide, prefix_policies
+from askwise.core.problem import Problem
+
+Doubles = NDArray[np.float64]
+
+PRICES = 16  # of these as many as there is time for
+MOST_ROWS = 40_000  # from which stopping is learned
+
+
+@dataclass(frozen=True, eq=False)
+class Cascade:
+    """Buys in order. Wherever a stage is reached, it goes on if that is expected to lose less than deciding there."""
+
+    order: NDArray[np.int64]
+    first_test: int
+    stages: list[Stage]
+    ahead: list[Any]  # for each stage but the last: a model of the loss, cost included, of going on minus that of deciding
+    loss: Doubles
+    threads: int = 1
+
+    def act(self, state: State) -> Choice:
+        n, case, lengths = len(self.order), np.arange(len(state.mask)), np.array([s.length for s in self.stages])
+        on_offer, held = state.legal[:, self.first_test + self.order], state.mask[:, self.order]
+        can_buy = np.asarray(on_offer.any(1))
+        # all before the first test on offer is held or not to be had; where nothing is on offer, what counts is the last one held
+        reached = np.where(can_buy, on_offer.argmax(1), np.where(held.any(1), n - held[:, ::-1].argmax(1), 0))
+        stage = np.searchsorted(lengths, reached, "right") - 1
+        # what is free comes before the first stage and is always bought; who is between two stages has decided to go on
+        so_far = np.column_stack([np.zeros(len(case), np.int64), held.cumsum(1)])
+        between = so_far[case, reached] > so_far[case, lengths[np.maximum(stage, 0)]]
+        asks = ~can_buy | ((stage >= 0) & ~between)
+        action = self.first_test + self.order[np.minimum(reached, n - 1)]
+        for s in np.unique(stage[asks]).tolist():
+            who, at = np.flatnonzero(asks & (stage == s)), max(s, 0)
+            p = self.stages[at].classify(state.values[who])
+            stops = ~can_buy[who]
+            if at < len(self.ahead):
+                stops |= self.ahead[at].predict(features(p), num_threads=self.threads) >= 0
+            action[who[stops]] = decide(p[stops], self.loss)
+        return Choice(action, np.ones(len(action), np.float32))
+
+
+def features(p: Doubles) -> Doubles:
+    """What stopping is learned from: the three largest probabilities, the entropy, and all of them."""
+    largest = -np.sort(-p, 1)[:, :3]
+    entropy = -(p * np.log(p + 1e-12)).sum(1)
+    return np.column_stack([largest, entropy, p])
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Rows that the classifiers have not seen, at every stage."""
+
+    p: list[Doubles]  # N, K each
+    lost: list[Doubles]  # N each: the loss when the case is decided here
+    paid: list[Doubles]  # N each: cost up to here
+
+    @classmethod
+    def along(cls, problem: Problem, order: NDArray[np.int64], stages: list[Stage], p: list[Doubles]) -> _Walk:
+        y, prices = np.asarray(problem.y), problem.schema.prices
+        paid = []
+        for s in stages:
+            held = np.repeat(np.isin(np.arange(problem.schema.n_tests), order[: s.length])[None], len(problem), 0)
+            if problem.available is not None:
+                held &= problem.available
+            if problem.known is not None:
+                held |= problem.known
+            paid.append(np.asarray(prices.money(prices.cost(held, problem.known)), float))
+        return cls(p, [problem.loss[y, decide(q, problem.loss)] for q in p], paid)
+
+    def stopping(self, price: float, seed: int, threads: int) -> list[Any]:
+        """For each stage but the last: going on minus deciding here, regressed from the probabilities.
+
+        V_i = the loss from stage i on, cost included, of stopping where it is predicted to be better; backwards from the last.
+        """
+        value, models = self.lost[-1], []
+        for i in range(len(self.p) - 2, -1, -1):
+            going_on = value + price * (self.paid[i + 1] - self.paid[i])
+            seen, more = features(self.p[i]), self.paid[i + 1] > self.paid[i]  # who can buy nothing more is at the next stage
+            learn = more if more.any() else ~more
+            models.append(regression(seen[learn], (going_on - self.lost[i])[learn], seed, threads))
+            goes_on = ~more | (models[-1].predict(seen, num_threads=threads) < 0)
+            value = np.where(goes_on, going_on, self.lost[i])
+        return models[::-1]
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
+) -> list[Policy]:
+    """A cascade for each of a range of prices, and the prefixes themselves: cascades that stop nowhere before their end.
+
+    Under a hard budget of `cap` units only tests that it allows together are in the order.
+    """
+    began = time.monotonic()
+    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
+    left = max(0.8 * seconds - (time.monotonic() - began), 0.2 * seconds)
+    stages = boosted_stages(problem, validation, order, seconds=left, seed=seed, threads=threads)
+    still = [*prefix_policies(problem, order, stages)]
+    sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
+    if len(stages) < 2 or not sweep.moves:  # nothing to decide, or nothing to pay
+        return [*still]
+    outside = [s.outside for s in stages if s.outside is not None]
+    if len(outside) == len(stages):
+        rows, p = problem, outside
+    else:
+        rows = validation.with_loss(problem.loss).take(np.arange(min(len(validation), MOST_ROWS)))
+        p = [s.classify(rows.X) for s in stages]
+    walk = _Walk.along(rows, order, stages, p)
+    # the middle of the range first, then ever finer, so that running out of time leaves a coarser range
+    grid = np.geomspace(sweep.low, sweep.most / 2, PRICES)
+    learned: list[Policy] = []
+    for price in grid[_coarse_to_fine(PRICES)].tolist():
+        ahead = walk.stopping(price, seed, threads)
+        learned.append(Cascade(order, problem.schema.first_test, stages, ahead, problem.loss, threads))
+        if len(learned) > 3 and time.monotonic() - began > seconds:
+            break
+    return [*learned, *still]
+
+
+def _coarse_to_fine(n: int) -> list[int]:
+    """0 to n - 1, each half of what lies between two earlier ones."""
+    seen = [0, n - 1]
+    while len(seen) < n:
+        seen += [(a + b) // 2 for a, b in pairwise(sorted(seen)) if b - a > 1]
+    return seen
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+    """The cascade that is best for the budget on validation rows, or a mixture of two."""
+    cap = budget.cap(problem.schema.prices)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

@@ -1,0 +1,34 @@
+"""One cost-aware order for all cases, and boosted trees on each of its prefixes: what a practitioner would do today.
+
+The order is by recursive elimination with LightGBM's gain per unit of cost, each prefix has a LightGBM classifier, and a budget
+buys one prefix for everybody, or a mixture of two.
+"""
+
+from __future__ import annotations
+
+import time
+
+from askwise.choosing import best_for
+from askwise.core.budget import Budget
+from askwise.core.order import elimination_order
+from askwise.core.policy import Policy
+from askwise.core.prefixes import affordable, boosted_stages, prefix_policies
+from askwise.core.problem import Problem
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
+) -> list[Policy]:
+    """A policy for each prefix, from deciding at once to buying everything, or all that a hard budget of `cap` units allows."""
+    began = time.monotonic()
+    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
+    left = max(seconds - (time.monotonic() - began), 0.2 * seconds)
+    return [*prefix_policies(problem, order, boosted_stages(
+        problem, validation, order, seconds=left, seed=seed, threads=threads
+    ))]  # fmt: skip
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+    """The prefix that is best for the budget on validation rows, or a mixture of two."""
+    cap = budget.cap(problem.schema.prices)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

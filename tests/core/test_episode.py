@@ -278,6 +278,9 @@ def test_replay_gives_the_very_states_that_were_visited():
             action[e, : length[e]] = episode.action
         rebuilt = replay(p, np.array([3, 0, 3, 1, 4]), action, length, cap).cases.observe()
         for name in State._fields:
+            if name == "left" and cap is None:
+                assert rebuilt.left is None
+                continue
             visited = np.concatenate([getattr(state, name) for state in policy.seen])
             assert np.array_equal(getattr(rebuilt, name), visited), (s, name)
 

@@ -327,6 +327,7 @@ VARIANTS = {
         {},
         {},
     ),
+    "all classes": (world(X=world().X * HOLES), dict(class_weight="balanced"), dict(all_classes=True)),
     "no pretraining": (world(), {}, dict(pretrain_steps=0)),
     "one-step targets": (world(), {}, dict(retrace=0.0)),
     "measured on some rows": (world(), {}, dict(measure_rows=5)),

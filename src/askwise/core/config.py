@@ -83,6 +83,9 @@ class TrainConfig:
     """Training ends early when this many epochs brought nothing and it has settled, oscillates or overfits; 0: never."""
     measure_rows: int = 0
     """Measure on at most this many training and validation rows; 0: on all."""
+    all_classes: bool = False
+    """Fit the class outputs in every visited state, since what each class would have cost there is known, not only where one
+    was said. Otherwise a class is learned mainly from the rows that could not go on, and gaps tell the class."""
     estimate_missing: bool = False
     """Let targets also count tests that a row lacks: the variation the paper tried and rejected (section 2.6)."""
     device: str | None = None
@@ -91,7 +94,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in ("device", "estimate_missing"):
+            if field.name in ("device", "estimate_missing", "all_classes"):
                 continue
             whole = field.type == "int"
             right = isinstance(value, numbers.Integral) if whole else isinstance(value, numbers.Real) and math.isfinite(value)
@@ -142,6 +145,7 @@ class TrainConfig:
             price_rate=0.05,
             window_epochs=0.5,
             measure_rows=5_000,
+            all_classes=True,
         )
 
     @classmethod

@@ -28,23 +28,25 @@ class State(NamedTuple):
     mask: Bools  # B, F
     legal: Bools  # B, A: what may be done now
     key: NDArray[np.uint64]  # B: identifies the case, for draws that stay the same along its episode
+    left: Doubles | None = None  # B: money left of the hard budget; None when there is none
 
     def keep(self, which: Bools) -> State:
         """Only some of the cases."""
-        return State(self.values[which], self.mask[which], self.legal[which], self.key[which])
+        return State(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
 
 
 @dataclass(eq=False)
 class Cases:
-    """B cases in progress. `cap` is the hard budget in units of the schema's prices, None when there is none."""
+    """B cases in progress. `cap` is the hard budget in units of the schema's prices, one for all or one for each case; None when
+    there is none."""
 
     problem: Problem
     row: Ints  # B
     mask: Bools  # B, F
-    cap: int | None
+    cap: int | Ints | None
 
     @classmethod
-    def start(cls, problem: Problem, row: Ints, cap: int | None) -> Cases:
+    def start(cls, problem: Problem, row: Ints, cap: int | Ints | None) -> Cases:
         """Nothing bought; what a case knows already is there, free of charge."""
         if problem.known is None:
             return cls(problem, row, np.zeros((len(row), problem.schema.n_tests), bool), cap)
@@ -55,7 +57,8 @@ class Cases:
 
         Paper: section 3.2, observation
         """
-        return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row])
+        left = None if self.cap is None else self.problem.schema.prices.money(self._left())
+        return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row], left)
 
     def values(self) -> Floats:
         """B, C: x ⊙ m."""
@@ -80,7 +83,7 @@ class Cases:
             tests &= holes[self.row]
         if self.cap is not None:
             known = self._known()
-            left = self.cap - schema.prices.cost(self.mask, known)
+            left = self._left()
             paid = schema.prices.paid(self.mask, known)
             tests &= schema.prices.marginal(paid) <= left[:, None]
         if schema.external_needs is not None:
@@ -141,7 +144,13 @@ class Cases:
 
     def keep(self, which: NDArray[Any]) -> Cases:
         """Only some of the cases."""
-        return Cases(self.problem, self.row[which], self.mask[which], self.cap)
+        cap = self.cap[which] if isinstance(self.cap, np.ndarray) else self.cap
+        return Cases(self.problem, self.row[which], self.mask[which], cap)
+
+    def _left(self) -> Ints:
+        """B: what the hard budget still allows, in units."""
+        assert self.cap is not None
+        return self.cap - self.problem.schema.prices.cost(self.mask, self._known())
 
     def _known(self) -> Bools | None:
         return None if self.problem.known is None else self.problem.known[self.row]

@@ -25,11 +25,22 @@ def dense(schema: Schema, width: int) -> nn.Module:
 
     Paper: section 3.2, three hidden layers
     """
-    sizes = [len(schema.columns) + schema.n_tests, width, width, width]
-    layers: list[nn.Module] = []
-    for a, b in pairwise(sizes):
-        layers += [nn.Linear(a, b), nn.ReLU(inplace=True)]
-    return nn.Sequential(*layers)
+    return stack(len(schema.columns) + schema.n_tests, width)
+
+
+def stack(inputs: int, width: int, depth: int = 3) -> nn.Sequential:
+    """Layers of equal width, each with a ReLU."""
+    sizes = [inputs, *[width] * depth]
+    return nn.Sequential(*(part for a, b in pairwise(sizes) for part in (nn.Linear(a, b), nn.ReLU(inplace=True))))
+
+
+def encoded_width(encoder: nn.Module, schema: Schema) -> int:
+    """How many outputs an encoder has."""
+    with torch.no_grad():
+        out = encoder.eval()(torch.zeros(2, len(schema.columns) + schema.n_tests))
+    if out.ndim != 2 or len(out) != 2:
+        raise InputError(f"the encoder turns 2 states into shape {tuple(out.shape)}; it must be (2, some width)")
+    return int(out.shape[1])
 
 
 class Convolutional(nn.Module):
@@ -70,14 +81,7 @@ class QNetwork(nn.Module):
         super().__init__()
         self.encoder = encoder(schema, width)
         # value and advantages are one product; the first output is the value
-        self.head = nn.Linear(self._encoded_width(schema), 1 + schema.n_actions)
-
-    def _encoded_width(self, schema: Schema) -> int:
-        with torch.no_grad():
-            out = self.encoder.eval()(torch.zeros(2, len(schema.columns) + schema.n_tests))
-        if out.ndim != 2 or len(out) != 2:
-            raise InputError(f"the encoder turns 2 states into shape {tuple(out.shape)}; it must be (2, some width)")
-        return int(out.shape[1])
+        self.head = nn.Linear(encoded_width(self.encoder, schema), 1 + schema.n_actions)
 
     def forward(self, inputs: Tensor) -> Tensor:
         out = self.head(self.encoder(inputs))

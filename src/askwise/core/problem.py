@@ -186,7 +186,7 @@ class Problem:
     def __len__(self) -> int:
         return len(self.X)
 
-    def take(self, rows: NDArray[Any]) -> Problem:
+    def take(self, rows: NDArray[Any] | slice) -> Problem:
         """The same problem on some of the rows."""
         picked: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[rows]
@@ -253,7 +253,7 @@ class Problem:
         digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, prices.unit)).encode())
         parts = (self.X, self.y, self.available, self.known, self.loss, self.weight, self.external, self.schema.owner)
         for part in (*parts, self.schema.external_needs, prices.own, prices.setup, prices.member, prices.sources):
-            digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+            digest.update(b"-" if part is None else np.ascontiguousarray(part).data)  # without a copy
         return digest.hexdigest()[:16]
 
     @cached_property
@@ -262,8 +262,10 @@ class Problem:
         return hash_cases(self.X if self.ids is None else self.ids)
 
 
-def hash_cases(what: NDArray[Any]) -> NDArray[np.uint64]:
+def hash_cases(what: NDArray[Any], chunk: int = 4096) -> NDArray[np.uint64]:
     """One number per row of a matrix of values, or per id, whatever else is in the batch."""
+    if what.ndim == 2 and len(what) > chunk:  # piece by piece: a copy of all rows would be as large as the data
+        return np.concatenate([hash_cases(what[i : i + chunk]) for i in range(0, len(what), chunk)])
     if what.ndim == 1:
         what = np.ascontiguousarray(what.astype(str))
     else:

@@ -182,11 +182,16 @@ class Trainer:
         p = rng.random((n, 1), dtype=np.float32) ** np.float32(self.config.pretrain_power)
         more = rng.random(cases.mask.shape, dtype=np.float32) < p
         cases.mask |= more if problem.available is None else more & problem.available[row]
+        states = cases.observe()
+        return inputs(states.values, states.mask).to(self.device), self._class_values(row, problem)
+
+    def _class_values(self, row: Ints, problem: Problem) -> torch.Tensor:
+        """S, K: minus the loss of saying each class, in stakes."""
         assert problem.y is not None
-        states, target = cases.observe(), -problem.loss[problem.y[row]] / self.problem.stake
+        values = -problem.loss[problem.y[row]] / self.problem.stake
         if problem.scale is not None:
-            target *= problem.scale[row, None]
-        return inputs(states.values, states.mask).to(self.device), torch.from_numpy(target).float().to(self.device)
+            values *= problem.scale[row, None]
+        return torch.from_numpy(values).float().to(self.device)
 
     def _pretrain_error(self, states: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         q: torch.Tensor = self.network(states)
@@ -245,8 +250,12 @@ class Trainer:
         self.network.eval()
         with torch.no_grad():
             q = self._targets(steps, batch, q_theta.detach(), self.target(states), action, legal)
-        self._set_lr(self.config.lr(self.step))
-        self._descend(squared_error(q, q_theta.gather(1, action[:, None])[:, 0]))
+        self.optimiser.param_groups[0]["lr"] = self.config.lr(self.step)
+        error = squared_error(q, q_theta.gather(1, action[:, None])[:, 0])
+        if self.config.all_classes:
+            classes = self._class_values(steps.cases.row, self.problem)
+            error = error + squared_error(classes, q_theta[:, : classes.shape[1]])
+        self._descend(error)
         soft_update(self.target, self.network, self.config.rho)
 
     def _targets(
@@ -296,9 +305,6 @@ class Trainer:
 
     def _adam(self, lr: float) -> torch.optim.Adam:
         return torch.optim.Adam(self.network.parameters(), lr=lr, fused=True)
-
-    def _set_lr(self, lr: float) -> None:
-        self.optimiser.param_groups[0]["lr"] = lr
 
     # ------------------------------------------------------------------ checkpoints
 

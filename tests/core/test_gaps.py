@@ -1,0 +1,32 @@
+"""Gaps that go with the class must not teach the class."""
+
+import numpy as np
+import pytest
+
+from askwise.core.budget import Tradeoff
+from askwise.core.config import TrainConfig
+from askwise.core.episode import Cases
+from askwise.core.problem import Problem, Schema
+from askwise.core.train import Trainer
+
+
+def lacking_means_well() -> Problem:
+    """`scan` is the class. Half of the rows are ill and all of these have it; half of the well ones lack it."""
+    ill = np.arange(400) % 2 == 0
+    scan = np.where(ill, 1.0, -1.0)
+    scan[1::4] = np.nan
+    return Problem.build(Schema.build(["scan"], ["ill", "well"]), scan[:, None], np.where(ill, "ill", "well"))
+
+
+@pytest.mark.parametrize(("all_classes", "honest"), [(True, True), (False, False)])
+def test_what_a_class_is_worth_without_a_test_is_learned_from_all_rows(all_classes, honest):
+    problem = lacking_means_well()
+    config = TrainConfig(
+        width=16, epoch=100, parallel_cases=32, max_epochs=6, batch_steps=256, memory_episodes=200, pretrain_steps=0,
+        lr_start=5e-3, window_epochs=6, explore_epochs=1, epsilon_end=0.02, shrink_epochs=100, all_classes=all_classes,
+    )  # fmt: skip
+    trainer = Trainer(problem, problem, Tradeoff(0.05), config)
+    list(trainer)
+    q = trainer.policy().values(Cases.start(problem, np.array([0]), None).observe())[0, :2]
+    # half of all cases are ill, so either class costs 0.5; those who are left without a scan are all well
+    assert bool(abs(q[0] + 0.5) < 0.12) == honest, q

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from tests.core.naive import NaivePrices
 
 from askwise import CostlyClassifier, TrainConfig
 
@@ -23,6 +24,7 @@ COSTS = {"age": "0.1", "pressure": 1, "smoker": "0.2", "colour": "0.7", "town": 
 SETUP = {"lab": ("0.5", ["pressure", "colour"])}
 DERIVED = {"index": ["age", "pressure"]}
 PRICES = {"costs": COSTS, "setup": SETUP, "derived": DERIVED}
+NAIVE = NaivePrices(COSTS, SETUP, DERIVED)
 
 
 def patients(n: int = 160, seed: int = 0, holes: bool = True) -> tuple[pd.DataFrame, np.ndarray]:
@@ -53,3 +55,8 @@ def numbers(n: int = 120, seed: int = 0, columns: int = 3, classes: int = 2) -> 
 def classifier(**settings) -> CostlyClassifier:
     """One that is trained for a moment only, always the same one."""
     return CostlyClassifier(**{"config": QUICK, "random_state": 0, **settings})
+
+
+def bills(report, prices=NAIVE, known=frozenset()):
+    """What the tests of each case cost, read aloud."""
+    return [prices.cost(set(tests), set(known)) for tests in report.tests]

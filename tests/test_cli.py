@@ -1,4 +1,4 @@
-"""The command line: every command, its exit code, what goes to stdout and what to stderr."""
+"""The command line: the commands that use a model, exit codes, what goes to stdout and what to stderr, help and speed."""
 
 import csv
 import io
@@ -6,22 +6,19 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 import pytest
-from tests.core.naive import NaivePrices
 
 import askwise
-from askwise import AverageBudget, HardBudget
 from askwise.cli import EXAMPLES, main, parser
 from askwise.data.frames import read_table
-from patients import COSTS, DERIVED, PRICES, SETUP, classifier, patients
+from commands import fill, ok, run
+from patients import classifier, patients
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -29,238 +26,9 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 COMMANDS = ["fit", "predict", "evaluate", "frontier", "inspect", "datasets", "methods"]
 
 
-def run(*argv) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command, in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main([str(a) for a in argv])
-    return code, out.getvalue(), err.getvalue()
-
-
-def ok(*argv) -> str:
-    code, out, err = run(*argv)
-    assert (code, err) == (0, "")
-    return out
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Cases, prices, and a model that was fitted on them."""
-    here = tmp_path_factory.mktemp("cli")
-    X, y = patients(160)
-    X.assign(diagnosis=y).to_csv(here / "cases.csv", index=False)
-    (here / "prices.csv").write_text("test,cost\n" + "".join(f"{t},{c}\n" for t, c in COSTS.items() if t != "index"))
-    lines = "".join(f"{name},{price},{';'.join(tests)}\n" for name, (price, tests) in SETUP.items())
-    (here / "setup.csv").write_text("setup,cost,tests\n" + lines)
-    (here / "derived.csv").write_text("test,sources\n" + "".join(f"{t},{';'.join(s)}\n" for t, s in DERIVED.items()))
-    (here / "loss.csv").write_text("truth,well,ill\nill,20,0\nwell,0,1\n")
-    (here / "reveals.csv").write_text("test,columns\nform,smoker;colour;town\n")
-    table = read_table(here / "cases.csv").drop(columns="diagnosis")
-    classifier(**PRICES, unit="€").fit(table, y).save(here / "m.askwise")
-    classifier(**PRICES, budget=HardBudget("1.3")).fit(table, y).save(here / "hard.askwise")
-    return here
-
-
-@pytest.fixture(scope="module")
-def fit(folder):
-    """What `askwise fit` printed, and the folder it wrote to."""
-    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--average-budget", "0.7", "--time-limit", "1"]
-    argv += ["--costs", folder / "prices.csv", "--setup", folder / "setup.csv", "--derived", folder / "derived.csv"]
-    (folder / "fit").mkdir()
-    return run(*argv, "--out", folder / "fit" / "ill.askwise", "--unit", "€"), folder / "fit"
-
-
-# ---------------------------------------------------------------------- fit
-
-
-def test_fit_writes_model_pictures_and_report(fit):
-    (code, out, err), where = fit
-    assert code == 0
-    assert sorted(p.name for p in where.iterdir()) == ["ill.askwise", "ill.html", "ill.png", "ill.svg"]
-    for name in ("ill.askwise", "ill.html", "ill.png", "ill.svg"):
-        assert str(where / name) in out
-    assert (where / "ill.png").read_bytes().startswith(b"\x89PNG")
-    assert ET.parse(where / "ill.svg").getroot().tag.endswith("svg")
-    assert "mean cost" in out
-    assert "accuracy" in out
-    model = askwise.load(where / "ill.askwise")
-    assert model.budget == AverageBudget("0.7")
-    assert "Traceback" not in err
-
-
-def test_the_report_opens_offline(fit):
-    _, where = fit
-    page = (where / "ill.html").read_text()
-    assert page.startswith("<!doctype html>")
-    assert "mean cost" in page
-    assert "<svg" in page
-    # names of XML namespaces are never fetched; everything else would be, or looks as if
-    rest = re.sub(r"""\sxmlns(:\w+)?=["'][^"']*["']""", "", page)
-    assert re.findall(r"https?://[^\s\"'<>]*", rest) == []
-    assert re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']*""", rest) == []
-    assert re.findall(r"url\((?!#|['\"]#)", rest) == []
-
-
-def test_progress_goes_to_stderr(fit):
-    (_, out, err), _ = fit
-    assert "lambda" not in out
-    assert err == "" or "lambda" in err
-
-
-def test_fit_for_machines(folder, tmp_path):
-    code, out, _ = run("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--json", "--out",
-                       tmp_path / "a.askwise", "--costs", folder / "prices.csv", "--derived", folder / "derived.csv",
-                       "--setup", folder / "setup.csv")  # fmt: skip
-    assert code == 0
-    found = json.loads(out)
-    assert found["model"] == str(tmp_path / "a.askwise")
-    assert all(os.path.exists(f) for f in found["files"])
-    prices = NaivePrices({**COSTS, "index": 0}, SETUP, DERIVED)
-    assert found["tests"] == {t: pytest.approx(float(prices.cost({t}))) for t in COSTS}
-    assert found["classes"] == ["ill", "well"]
-
-
-def test_the_other_settings_reach_the_model(folder, tmp_path):
-    out = tmp_path / "a.askwise"
-    code, _, _ = run("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", out,
-                     "--reveals", folder / "reveals.csv", "--loss", folder / "loss.csv", "--known", "age, index",
-                     "--class-weight", "balanced", "--hard-budget", "2", "--price", "0.1", "--seed", "3")  # fmt: skip
-    assert code == 0
-    model = askwise.load(out)
-    assert model.schema.tests == ("age", "pressure", "form", "index")
-    assert model.known == ("age", "index")
-    assert str(model.trained_for) == "Tradeoff(0.1) & HardBudget(2)"
-    assert model.seed == 3
-    ill, well = model.loss[0, 1] / 20, model.loss[1, 0]  # the weights of the classes
-    share = (patients(160)[1] == "ill").mean()
-    assert ill * share == pytest.approx(well * (1 - share), rel=0.05)
-
-
-def test_fit_on_a_named_set_measures_on_its_test_rows(tmp_path):
-    code, out, _ = run("fit", "--data", "pima", "--time-limit", "0", "--quiet", "--out", tmp_path / "p.askwise")
-    assert code == 0
-    assert "test cases: mean cost" in out
-    first = ok("evaluate", tmp_path / "p.askwise", "--data", "pima", "--json")
-    assert json.loads(first)["cost"] == 0  # it had no time to learn
-    assert "The most common paths" in (tmp_path / "p.html").read_text()
-
-
-def test_what_fit_writes_never_takes_the_place_of_something_else(folder, tmp_path):
-    cases = tmp_path / "cases.csv"
-    cases.write_bytes((folder / "cases.csv").read_bytes())
-    argv = ["fit", cases, "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out"]
-    assert run(*argv, cases)[0] == 2
-    assert cases.read_bytes() == (folder / "cases.csv").read_bytes()
-    for ending in ("png", "svg", "html", "state"):  # the pictures would be written over the model
-        assert run(*argv, tmp_path / f"m.{ending}")[0] == 2
-
-
-def test_where_it_cannot_write_it_says_so_before_it_trains(folder, tmp_path, monkeypatch):
-    from askwise.estimator import CostlyClassifier
-
-    def never(*_, **__):
-        raise AssertionError("it trained")
-
-    monkeypatch.setattr(CostlyClassifier, "fit", never)
-    for out in (tmp_path / "nowhere" / "m.askwise", tmp_path):
-        code, shown, err = run("fit", folder / "cases.csv", "--target", "diagnosis", "--out", out)
-        assert code in (1, 2)
-        assert shown == ""
-        assert len(err.splitlines()) == 1
-        assert str(out.parent if out != tmp_path else out) in err
-
-
-def test_without_matplotlib_it_does_not_train_in_vain(folder, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    out = tmp_path / "m.askwise"
-    code, shown, err = run("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", out)
-    assert "matplotlib" in shown + err
-    if code == 0:
-        assert "mean cost" in shown, "the table needs no pictures"
-    else:
-        assert not out.exists(), "it could have said so before training"
-
-
-def test_what_was_learned_survives_a_failure_to_save_it(folder, tmp_path, monkeypatch):
-    from askwise.estimator import CostlyClassifier
-
-    def full(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(CostlyClassifier, "save", full)
-    code, _, err = run(
-        "fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", tmp_path / "m.askwise"
-    )
-    assert code == 1
-    assert "disk full" in err
-    assert (tmp_path / "m.state").exists()
-
-
-def test_ctrl_c_leaves_a_state_and_resume_goes_on(folder, tmp_path):
-    out = tmp_path / "m.askwise"
-    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--average-budget", "1", "--out", out]
-    # jobs in the background of a script ignore Ctrl-C, and so would what they start
-    start = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from askwise.cli import main; "
-    program = [sys.executable, "-c", start + "sys.exit(main(sys.argv[1:]))", *map(str, argv), "--time-limit", "120"]
-    process = subprocess.Popen(program, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        first = process.stderr.readline()  # the first line of progress: training has begun
-        assert "lambda" in first
-        process.send_signal(signal.SIGINT)
-        shown, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == 130
-    assert shown == ""
-    assert "Traceback" not in err
-    assert "--resume" in err
-    assert (tmp_path / "m.state").exists()
-    assert not out.exists()
-    assert run(*argv, "--time-limit", "0.5", "--resume", "--quiet")[0] == 0
-    assert not (tmp_path / "m.state").exists()
-    done = askwise.load(out).facts["records"][-1][0]
-    assert done >= int(re.search(r"step (\d+)", first)[1])
-
-
-def test_resume_needs_a_state_of_the_same_run(folder, tmp_path):
-    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", tmp_path / "m.askwise"]
-    code, out, err = run(*argv, "--resume")
-    assert (code, out) == (2, "")
-    assert "m.state" in err
-    (tmp_path / "m.state").write_bytes(b"nonsense")
-    code, out, err = run(*argv, "--resume")
-    assert (code, out) == (2, "")
-    assert "cut short or damaged" in err
-    assert len(err.splitlines()) == 1
-
-
-def test_resume_of_another_run_is_refused_and_harms_nothing(folder, tmp_path):
-    from askwise.store import write_state
-
-    states = []
-    table = read_table(folder / "cases.csv")
-    X, y = table.drop(columns="diagnosis"), table["diagnosis"].to_numpy()
-    classifier(config=None, time_limit=0, random_state=7).fit(X, y, save=states.append)
-    write_state(tmp_path / "m.state", *states[-1])
-    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", tmp_path / "m.askwise"]
-    code, out, err = run(*argv, "--resume", "--seed", "8")
-    assert (code, out) == (2, "")
-    assert "another run: its seed is 7, here it is 8" in err
-    assert (tmp_path / "m.state").exists()
-    assert run(*argv, "--resume", "--seed", "7")[0] == 0
-
-
-def test_resume_and_restarts_contradict_each_other(folder, tmp_path):
-    """A state is of one run, so nothing would be resumed."""
-    from askwise.store import write_state
-
-    write_state(tmp_path / "m.state", {"a": np.zeros(1)}, {})
-    code, _, err = run("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out",
-                       tmp_path / "m.askwise", "--restarts", "2", "--resume")  # fmt: skip
-    assert code == 2
-    assert "restarts" in err
-    assert (tmp_path / "m.state").exists()
+    return fill(tmp_path_factory.mktemp("cli"))
 
 
 # ---------------------------------------------------------------------- use
@@ -348,6 +116,49 @@ def test_ids_make_the_draws(folder, tmp_path):
     everyone = json.loads(ok("predict", folder / "m.askwise", tmp_path / "a.csv", *argv))
     some = json.loads(ok("predict", folder / "m.askwise", tmp_path / "b.csv", *argv))
     assert [r["tests"] for r in some] == [r["tests"] for r in everyone[40:60]]
+
+
+def test_ids_come_first(folder, tmp_path):
+    pd.read_csv(folder / "cases.csv").assign(number=np.arange(160) * 7).to_csv(tmp_path / "a.csv", index=False)
+    argv = ["predict", folder / "m.askwise", tmp_path / "a.csv", "--ids", "number"]
+    rows = list(csv.DictReader(io.StringIO(ok(*argv))))
+    assert list(rows[0]) == ["number", "cost", "prediction", "probability", "tests"]
+    assert [r["number"] for r in rows] == [str(i * 7) for i in range(160)]
+    rows = json.loads(ok(*argv, "--json"))
+    assert next(iter(rows[0])) == "number"
+    assert [r["number"] for r in rows] == [i * 7 for i in range(160)]
+
+
+def test_json_goes_into_the_file(folder, tmp_path):
+    argv = ["predict", folder / "m.askwise", folder / "cases.csv", "--json"]
+    code, out, err = run(*argv, "--out", tmp_path / "d.json")
+    assert (code, out) == (0, "")
+    assert "160 cases" in err
+    assert json.loads((tmp_path / "d.json").read_text()) == json.loads(ok(*argv))
+
+
+def test_a_larger_hard_budget_is_answered_with_the_trained_one(folder):
+    code, out, err = run("predict", folder / "hard.askwise", folder / "cases.csv", "--hard-budget", "5")
+    assert code == 0
+    assert out == ok("predict", folder / "hard.askwise", folder / "cases.csv")
+    assert err.startswith("askwise: this model was trained for a hard budget of 1.3 and keeps to it")
+    assert len(err.splitlines()) == 1
+
+
+def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
+    usual = ok("frontier", folder / "m.askwise").splitlines()
+    assert usual[0].split() == ["mean", "cost", "accuracy", "loss"]
+    X, y = patients(160)
+    fitted = classifier(loss=[[0, 20], [1, 0]]).fit(X, y)
+    fitted.save(tmp_path / "m")
+    lines = ok("frontier", tmp_path / "m").splitlines()
+    assert lines[0].split() == ["mean", "cost", "loss", "/", "stake", "accuracy"]
+    assert "learned for the loss / stake" in lines[-1]
+    model = fitted.model_
+    for line, p in zip(lines[2:-1], model.points, strict=True):
+        shown = [float(v) for v in line.replace(">", "").split()]
+        assert shown == pytest.approx([p.cost, p.loss / model.stake, p.accuracy], abs=1e-3)
+    assert f"loss / stake {model.expected['loss'] / model.stake:.4f}" in ok("inspect", tmp_path / "m")
 
 
 def test_evaluate_measures(folder):

@@ -8,13 +8,12 @@ from itertools import pairwise
 import joblib
 import numpy as np
 import pytest
-from tests.core.naive import NaivePrices
 
 from askwise import AverageBudget, Budget, CostlyClassifier, HardBudget, Tradeoff
 from askwise.errors import InputError
 from askwise.methods import paper
 from askwise.model import probabilities
-from patients import COSTS, DERIVED, PRICES, QUICK, SETUP, classifier, numbers, patients
+from patients import PRICES, QUICK, bills, classifier, numbers, patients
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -23,50 +22,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
-
-NAIVE = NaivePrices(COSTS, SETUP, DERIVED)
-
-
-def bills(report, prices=NAIVE, known=frozenset()):
-    """What the tests of each case cost, read aloud."""
-    return [prices.cost(set(tests), set(known)) for tests in report.tests]
-
-
-@pytest.fixture(scope="module")
-def frame():
-    return patients(160, seed=0)
-
-
-@pytest.fixture(scope="module")
-def others():
-    """Patients that no fit has seen."""
-    return patients(90, seed=1)
-
-
-@pytest.fixture(scope="module")
-def free(frame):
-    """Without a budget."""
-    return classifier(**PRICES).fit(*frame)
-
-
-@pytest.fixture(scope="module")
-def average(frame, free):
-    """An average budget that lies between two policies, so that it mixes them."""
-    dearest = free.frontier_[-1]["cost"]
-    fitted = classifier(**PRICES, budget=AverageBudget(round(dearest / 2, 2))).fit(*frame)
-    assert 0 < fitted.model_.blend.share < 1
-    return fitted
-
-
-@pytest.fixture(scope="module")
-def hard(frame):
-    return classifier(**PRICES, budget=HardBudget("1.3")).fit(*frame)
-
-
-@pytest.fixture(scope="module", params=["free", "average", "hard"])
-def fitted(request):
-    return request.getfixturevalue(request.param)
-
 
 # ---------------------------------------------------------------------- scikit-learn
 
@@ -161,6 +116,33 @@ def test_the_time_limit_is_kept():
     assert fitted.predict(X).shape == (len(X),)
 
 
+def test_ids_go_through_pipelines_by_metadata_routing():
+    import sklearn
+
+    X, y = numbers()
+    ids = [f"case {i}" for i in range(len(X))]
+    with sklearn.config_context(enable_metadata_routing=True):
+        mixed = classifier(budget=AverageBudget("0.5")).set_predict_request(ids=True).set_score_request(ids=True)
+        pipeline = make_pipeline(StandardScaler(), mixed).fit(X, y)
+        said, score = pipeline.predict(X, ids=ids), pipeline.score(X, y, ids=ids)
+    inner, scaled = pipeline[-1], pipeline[0].transform(X)
+    assert 0 < inner.model_.blend.share < 1, "nothing is drawn, so nothing is tested"
+    assert said.tolist() == inner.predict(scaled, ids=ids).tolist() == inner.acquire(scaled, ids=ids).prediction.tolist()
+    assert said.tolist() != inner.predict(scaled).tolist()
+    assert score == (said == y).mean()
+
+
+def test_seconds_count_all_parts_of_a_resumed_training():
+    X, y = numbers()
+    states = []
+    classifier(budget=Tradeoff(0.01)).fit(X, y, save=states.append)
+    arrays, facts = states[-1]
+    assert facts["seconds"] > 0
+    again = classifier(budget=Tradeoff(0.01)).fit(X, y, resume=(arrays, {**facts, "seconds": 1000.0}), save=states.append)
+    assert 1000 <= again.model_.facts["seconds"] < 1500
+    assert 1000 <= states[-1][1]["seconds"] < 1500
+
+
 # ---------------------------------------------------------------------- budgets and the frontier
 
 
@@ -172,6 +154,7 @@ def test_the_frontier_rises_from_deciding_at_once(free, frame):
     assert all(a > b for a, b in pairwise(loss)), "who pays more must lose less"
     for p in free.frontier_:
         assert p["accuracy"] == pytest.approx(1 - p["loss"])  # 0/1 losses
+        assert {type(value) for value in p.values()} == {float}, "no NumPy numbers"
     commonest = (frame[1] == "ill").mean()
     assert free.frontier_[0]["accuracy"] == pytest.approx(max(commonest, 1 - commonest), abs=0.02)
 
@@ -244,6 +227,16 @@ def test_a_hard_budget_cannot_be_promised_afterwards(free, average, hard):
 def test_a_model_for_a_hard_budget_keeps_to_it_at_every_other_budget(hard, others):
     for budget in (AverageBudget(5), Tradeoff(0), HardBudget("1.3"), Budget()):
         assert max(bills(hard.at(budget).acquire(others[0]))) <= Fraction("1.3")
+
+
+def test_a_larger_hard_budget_changes_nothing_and_says_so(hard, others):
+    """What it would do with more was never measured, so `expected` would be of something else."""
+    for budget in (HardBudget(5), Tradeoff(0) & HardBudget(5)):
+        with pytest.warns(UserWarning, match=r"trained for a hard budget of 1\.3 and keeps to it; to spend up to 5 fit again"):
+            more = hard.at(budget)
+        assert more.model_.budget.hard == Fraction("1.3")
+        assert max(bills(more.acquire(others[0]))) <= Fraction("1.3")
+    assert more.model_.expected == hard.at(Tradeoff(0)).model_.expected
 
 
 @pytest.mark.parametrize("word", ["cheap", 3, [AverageBudget(1)]])
@@ -353,171 +346,3 @@ def test_ids_make_the_draw_and_nothing_else_does(average, others):
 def test_ids_must_fit_the_rows(average, others):
     with pytest.raises(InputError, match="there must be one for each of 90 rows"):
         average.acquire(others[0], ids=["a"])
-
-
-# ---------------------------------------------------------------------- tables
-
-
-def test_columns_are_taken_by_name(fitted, others):
-    X = others[0]
-    shuffled = X[X.columns[::-1]].assign(diary="nothing of interest", number=1.0)
-    assert fitted.predict_proba(shuffled).tobytes() == fitted.predict_proba(X).tobytes()
-    assert fitted.acquire(shuffled).tests == fitted.acquire(X).tests
-
-
-def test_new_categories_work(fitted, others):
-    X = others[0].astype({"colour": object}).assign(colour="purple", town="Oslo")
-    report = fitted.acquire(X)
-    assert np.isfinite(report.probability).all()
-    assert report.cost == pytest.approx([float(b) for b in bills(report)])
-
-
-def test_values_may_be_missing_anywhere(fitted, others):
-    X = others[0].astype(object)
-    X.loc[:, :] = None
-    assert fitted.acquire(X).tests == [()] * len(X)
-    X["smoker"] = True
-    assert {t for tests in fitted.acquire(X).tests for t in tests} <= {"smoker"}
-
-
-def test_a_categorical_column_stays_one_test(free):
-    schema = free.model_.schema
-    assert schema.tests == tuple(COSTS)
-    one_hot = [i for i, c in enumerate(schema.columns) if c.startswith("colour=")]
-    assert sorted(schema.columns[i] for i in one_hot) == ["colour=blue", "colour=green", "colour=red"]
-    assert {schema.tests[schema.owner[i]] for i in one_hot} == {"colour"}
-
-
-def test_one_test_may_reveal_several_columns_of_the_users_frame(frame, others):
-    reveals = {"form": ["smoker", "colour", "town"], "exam": ["pressure", "index"]}
-    costs = {"age": "0.1", "form": "0.4", "exam": 1}
-    fitted = classifier(costs=costs, reveals=reveals, budget=Tradeoff("0.001")).fit(*frame)
-    assert set(fitted.model_.schema.tests) == {"age", "form", "exam"}
-    report = fitted.acquire(others[0])
-    assert any(report.tests)
-    assert report.cost == pytest.approx([float(b) for b in bills(report, NaivePrices(costs))])
-    lacking = others[0][["smoker", "colour", "town"]].isna().any(axis=1)
-    assert not [t for t, gone in zip(report.tests, lacking, strict=True) if gone and "form" in t]
-
-
-def test_costs_by_series_array_and_default():
-    X, y = numbers()
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    price = {"a": 1.0, "b": 0.25, "c": 3.0}
-    for costs in (pd.Series(price), np.array(list(price.values())), list(price.values()), pd.Series(price)[["c", "a", "b"]]):
-        prices = classifier(costs=costs, time_limit=0).fit(frame, y).model_.schema.prices
-        assert prices.money(prices.own).tolist() == list(price.values())
-    prices = classifier(time_limit=0).fit(frame, y).model_.schema.prices
-    assert prices.money(prices.own).tolist() == [1, 1, 1]
-
-
-def test_lists_of_rows_keep_their_numbers():
-    X, y = numbers()
-    rows = [[float(a), "red" if b > 0 else "blue"] for a, b, _ in X]
-    fitted = classifier(time_limit=0).fit(rows, y)
-    assert [part.kind for part in fitted.model_.encoding.parts] == ["number", "category"]
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pd.Series([1, 2, None] * 40, dtype="Int64"),
-        pd.Series([True, False, None] * 40, dtype="boolean"),
-        pd.Series(["u", "v", None] * 40, dtype="string"),
-        pd.Series(pd.to_datetime(["2020-01-01", "2021-05-05", None] * 40)),
-        pd.Series(pd.Categorical(["low", "high", None] * 40, ["low", "mid", "high"], ordered=True)),
-        pd.Series([1.5, None, -2.0] * 40, dtype="Float32"),
-        pd.Series([None] * 120, dtype=object),
-    ],
-    ids=lambda c: str(c.dtype),
-)
-def test_pandas_columns_of_every_sort(column):
-    X, y = numbers()
-    frame = pd.DataFrame({"a": X[:, 0], "odd": column})
-    fitted = classifier(budget=Tradeoff(0)).fit(frame, y)
-    report = fitted.acquire(frame)
-    assert not [t for t, gone in zip(report.tests, column.isna(), strict=True) if gone and "odd" in t]
-    assert np.isfinite(fitted.predict_proba(frame)).all()
-
-
-# ---------------------------------------------------------------------- classes and losses
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        np.array(["no", "yes"]), np.array(["no", "yes"], object), np.array([3, 17]), np.array([-5, 2], np.int8),
-        np.array([False, True]), np.array([0.0, 1.0]), np.array(["a", "longer"]),
-    ],
-    ids=lambda names: str(names.dtype) + str(names[0]),
-)  # fmt: skip
-def test_classes_of_every_sort(names):
-    X, codes = numbers()
-    fitted = classifier(budget=Tradeoff(0.001)).fit(X, names[codes])
-    assert fitted.classes_.tolist() == names.tolist()
-    said = fitted.predict(X)
-    assert (said == names[codes]).mean() > 0.7
-    assert said.dtype.kind == names.dtype.kind
-    assert fitted.acquire(X).prediction.tolist() == said.tolist()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda y: pd.Series(y, index=range(1000, 1000 + len(y))),
-        lambda y: pd.Series(y, dtype="category"),
-        lambda y: pd.Series(y, dtype="string"),
-        list,
-    ],
-    ids=["odd index", "category", "string", "list"],
-)
-def test_targets_as_pandas_has_them(make):
-    X, codes = numbers()
-    y = np.array(["no", "yes"])[codes]
-    assert classifier(time_limit=0).fit(X, make(y)).classes_.tolist() == ["no", "yes"]
-
-
-def test_three_classes_that_are_not_in_a_row():
-    X, codes = numbers(classes=3, n=150)
-    y = np.array([10, -3, 7])[codes]
-    fitted = classifier(budget=Tradeoff(0.001)).fit(X, y)
-    assert fitted.classes_.tolist() == [-3, 7, 10]
-    assert fitted.predict_proba(X).shape == (150, 3)
-    assert fitted.score(X, y) > 0.5
-
-
-def test_a_dear_error_is_avoided():
-    X, codes = numbers()
-    y = np.array(["ill", "well"])[codes]
-    usual = classifier(budget=Tradeoff(0.001)).fit(X, y).predict(X)
-    # loss[truth, decision]: to overlook an illness is bad
-    careful = classifier(budget=Tradeoff(0.001), loss=[[0, 20], [1, 0]]).fit(X, y).predict(X)
-    overlooked = ((careful == "well") & (y == "ill")).sum()
-    assert overlooked <= ((usual == "well") & (y == "ill")).sum()
-    assert (careful == "ill").sum() > (usual == "ill").sum()
-
-
-def test_class_weights_by_label():
-    X, codes = numbers()
-    y = np.array(["ill", "well"])[codes]
-    weighted = classifier(budget=Tradeoff(0.001), class_weight={"ill": 20}).fit(X, y)
-    assert weighted.model_.loss.tolist() == [[0, 20], [1, 0]]
-    usual = classifier(budget=Tradeoff(0.001)).fit(X, y)
-    assert (weighted.predict(X) == "ill").sum() > (usual.predict(X) == "ill").sum()
-    assert weighted.classes_[weighted.predict_proba(X).argmax(1)].tolist() == weighted.predict(X).tolist()
-    assert weighted.classes_[weighted.predict_proba(X).argmax(1)].tolist() == weighted.predict(X).tolist()
-
-
-def test_balanced_class_weights():
-    X, codes = numbers(n=200)
-    keep = np.r_[np.flatnonzero(codes == 0), np.flatnonzero(codes == 1)[:20]]
-    fitted = classifier(class_weight="balanced", time_limit=0).fit(X[keep], codes[keep])
-    # 75 and 15 rows are left for training: n / (K n_k)
-    assert fitted.model_.loss == pytest.approx(np.array([[0, 90 / 150], [90 / 30, 0]]))
-
-
-def test_class_weights_by_labels_that_are_numbers():
-    X, codes = numbers()
-    y = np.array([3, 17])[codes]
-    fitted = classifier(class_weight={np.int64(17): 4, 3: 1}, time_limit=0).fit(X, y)
-    assert fitted.model_.loss.tolist() == [[0, 1], [4, 0]]

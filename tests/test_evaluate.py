@@ -38,3 +38,21 @@ def test_without_labels_there_is_no_accuracy() -> None:
     assert report.cost == 1
     with pytest.raises(InputError, match="no target"):
         _ = report.accuracy
+
+
+class BuyFirstThenAsk:
+    """Buys b, then asks the existing classifier."""
+
+    def act(self, state: State) -> Choice:
+        action = np.where(state.mask[:, 1], 2, 4)
+        return Choice(action, np.ones(len(action), np.float32))
+
+
+def test_tests_bought_for_the_existing_classifier_are_listed_last() -> None:
+    schema = Schema.build(["a", "b", "c"], ["no", "yes"], [1, 2.5, 4], external_needs=["a", "b"])
+    rows = [[0, 1, 0], [0, 2, 0]]
+    known = [[False, False, False], [True, False, True]]
+    problem = Problem.build(schema, rows, external=["yes", "no"], known=known)
+    report = evaluate(BuyFirstThenAsk(), problem, Tradeoff(0))
+    assert [report.tests_of(i) for i in range(2)] == [["b", "a"], ["b"]]
+    assert report.cost_per_case.tolist() == [3.5, 2.5]

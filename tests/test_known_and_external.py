@@ -5,10 +5,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from tests.core.naive import NaivePrices
 
+import askwise
 from askwise import HardBudget, Tradeoff
 from askwise.core.episode import rollout
 from askwise.core.policy import Choice
-from askwise.errors import InputError
+from askwise.errors import InputError, StateError
 from patients import classifier, numbers
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -237,3 +238,31 @@ def test_a_frozen_one_survives_cloning():
     X, y = table()
     oracle = FrozenEstimator(LogisticRegression().fit(X[["a"]], y))
     assert cross_val_score(classifier(external=oracle, costs=COSTS), X, y, cv=2).mean() > 0.6
+
+
+def test_it_must_be_handed_over_again_with_a_file(tmp_path):
+    X, y = numbers()
+    oracle = LogisticRegression().fit(X, y)
+    fitted = classifier(external=oracle, budget=Tradeoff(0)).fit(X, y)
+    fitted.save(tmp_path / "m")
+    with pytest.raises(StateError, match="hand it over as external="):
+        askwise.load(tmp_path / "m")
+    assert askwise.load(tmp_path / "m", external=oracle).acquire(X).tests == fitted.acquire(X).tests
+    classifier(time_limit=0).fit(X, y).save(tmp_path / "without")
+    with pytest.raises(StateError, match="leave external= out"):
+        askwise.load(tmp_path / "without", external=oracle)
+
+
+def test_what_cases_know_counts_wherever_they_are_decided():
+    X, y = table()
+    mask = np.zeros((len(X), 3), bool)
+    mask[:, 0] = True
+    fitted = classifier(costs=COSTS, known=mask, budget=HardBudget(0)).fit(X, y)  # knowing is all there is
+    for model in (fitted, fitted.model_):
+        report = model.acquire(X, known=mask)
+        assert model.predict(X, known=mask).tolist() == report.prediction.tolist()
+        assert model.predict(X, known=mask).tolist() != model.predict(X).tolist()
+        proba = model.predict_proba(X, known=mask)
+        assert proba.max(1) == pytest.approx(report.probability)
+        assert proba.tolist() != model.predict_proba(X).tolist()
+    assert fitted.score(X, y, known=mask) == (report.prediction == y).mean() > fitted.score(X, y)

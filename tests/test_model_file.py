@@ -14,8 +14,8 @@ import pytest
 import askwise
 from askwise import AverageBudget, HardBudget, Tradeoff, store
 from askwise.errors import StateError
-from askwise.fitting import card as card_of
-from askwise.fitting import describe, frontier_table
+from askwise.report import card as card_of
+from askwise.report import describe, frontier_table
 from patients import PRICES, classifier, numbers, patients
 
 pytest.importorskip("pandas", reason="pandas is not installed")
@@ -162,19 +162,6 @@ def test_a_crash_while_saving_leaves_the_old_file(whole, parts, tmp_path, monkey
 
 
 # ---------------------------------------------------------------------- what stays with the user
-
-
-def test_an_existing_classifier_must_be_handed_over_again(tmp_path):
-    from sklearn.linear_model import LogisticRegression
-
-    X, y = numbers()
-    oracle = LogisticRegression().fit(X, y)
-    fitted = classifier(external=oracle, budget=Tradeoff(0)).fit(X, y)
-    fitted.save(tmp_path / "m")
-    assert "external=" in refused(tmp_path / "m")
-    assert askwise.load(tmp_path / "m", external=oracle).acquire(X).tests == fitted.acquire(X).tests
-    classifier(time_limit=0).fit(X, y).save(tmp_path / "without")
-    assert "leave external= out" in refused(tmp_path / "without", external=oracle)
 
 
 def narrow(schema, width):

@@ -8,6 +8,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError
 
 if TYPE_CHECKING:
+    from askwise.data.external import Recorded
     from askwise.estimator import CostlyClassifier
     from askwise.store import load
 
@@ -19,14 +20,15 @@ __all__ = [
     "CostlyClassifier",
     "HardBudget",
     "Problem",
+    "Recorded",
     "Schema",
     "Tradeoff",
     "TrainConfig",
     "load",
 ]
 
-# these need scikit-learn or safetensors, which take their time to import
-_LATER = {"CostlyClassifier": "askwise.estimator", "load": "askwise.store"}
+# the first and the last need scikit-learn or safetensors, which take their time to import
+_LATER = {"CostlyClassifier": "askwise.estimator", "Recorded": "askwise.data.external", "load": "askwise.store"}
 
 
 def __getattr__(name: str) -> Any:

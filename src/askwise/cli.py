@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ EXAMPLES = {
     "fit": """examples:
   askwise fit --data thyroid
   askwise fit cases.csv --target diagnosis --costs prices.csv --average-budget 12 --out model.askwise
-  askwise fit cases.csv --target label --hard-budget 40 --known age,sex --time-limit 300
+  askwise fit cases.csv --target label --hard-budget 40 --known age,sex --time-limit 5m
+  askwise fit cases.csv --target label --ids patient --ignore notes,photo --categorical ward
+  askwise fit cases.csv --target label --external our_system --external-needs age,scan
   askwise fit cases.csv --target label --average-budget 12 --resume        (goes on after Ctrl-C)
 
 files:
@@ -25,7 +28,7 @@ files:
   --loss     CSV: first column the true class, then one column per decision""",
     "predict": """examples:
   askwise predict model.askwise cases.csv --out decisions.csv
-  askwise predict model.askwise cases.csv --average-budget 8 --json""",
+  askwise predict model.askwise cases.csv --ids patient --average-budget 8 --json""",
     "evaluate": """examples:
   askwise evaluate model.askwise cases.csv --target diagnosis
   askwise evaluate model.askwise --data thyroid --json""",
@@ -83,11 +86,16 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument("--costs", type=Path, metavar="FILE", help="prices; without it every column costs 1")
     for name in ("setup", "derived", "reveals", "loss"):
         fit.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"{name}, see below")
-    fit.add_argument("--class-weight", choices=["balanced"], help="weigh classes by how rare they are")
+    fit.add_argument("--class-weight", choices=["balanced", "none"], help="weigh classes by how rare they are, or not at all")
     fit.add_argument("--known", metavar="NAMES", help="columns known before the start, separated by commas")
+    fit.add_argument("--categorical", metavar="NAMES", help="columns of numbers that are only codes, separated by commas")
+    fit.add_argument("--ignore", metavar="NAMES", help="columns that are no tests, separated by commas")
+    fit.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it is no test")
+    fit.add_argument("--external", metavar="COLUMN", help="column that holds what a classifier you already have says")
+    fit.add_argument("--external-needs", metavar="NAMES", help="tests it needs, separated by commas (default: all)")
     fit.add_argument("--restarts", type=int, default=1, metavar="N", help="train N times, keep the best")
     fit.add_argument("--seed", type=int, default=0)
-    fit.add_argument("--time-limit", type=float, default=90, metavar="SECONDS", help="for each training (default 90)")
+    fit.add_argument("--time-limit", default="90", metavar="TIME", help="for each training: 90, 90s, 5m, 1h (default 90 seconds)")
     fit.add_argument("--resume", action="store_true", help="go on with an interrupted fit that wrote to the same --out")
     fit.add_argument("--unit", default="", help="of the prices, for showing")
     fit.add_argument("--out", type=Path, metavar="FILE", help="model to write (default: model.askwise, or the data's name)")
@@ -98,8 +106,8 @@ def parser() -> argparse.ArgumentParser:
     predict = command("predict", _predict, "buy and decide for new cases")
     predict.add_argument("model", type=Path)
     predict.add_argument("cases", type=Path)
-    predict.add_argument("--ids", metavar="COLUMN", help="column that names the cases")
-    predict.add_argument("--out", type=Path, metavar="FILE", help="CSV to write (default: print)")
+    predict.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it comes first in the output")
+    predict.add_argument("--out", type=Path, metavar="FILE", help="CSV, or JSON with --json, to write (default: print)")
     _budget(predict)
     _json(predict)
 
@@ -151,33 +159,40 @@ def _fit(given: argparse.Namespace) -> None:
 
 
 def _predict(given: argparse.Namespace) -> None:
-    from askwise.data.frames import read_table
+    from askwise.data.frames import column, read_table
+    from askwise.errors import InputError
+    from askwise.files import write_whole
 
+    if given.out is not None and given.out.resolve() in (given.model.resolve(), given.cases.resolve()):
+        raise InputError(f"the decisions cannot be written to {str(given.out)!r}: that is what is read; name another file")
     model = _model(given)
     table = read_table(given.cases)
-    ids = None
-    if given.ids is not None:
-        from askwise.data.frames import column
-
-        ids = column(table, given.ids)
+    ids = None if given.ids is None else column(table, given.ids)
+    if ids is not None and ids.isna().any():
+        row = int(ids.isna().to_numpy().argmax())
+        raise InputError(f"column {given.ids!r} names the cases, but is empty in row {row}; fill it in")
     frame = model.acquire(table, ids=ids).to_frame()
+    if ids is not None:
+        if given.ids in frame:
+            raise InputError(f"the column {given.ids!r} has the name of a column of the output; rename it")
+        frame.insert(0, given.ids, ids)
     if given.json:
-        print(json.dumps(frame.to_dict(orient="records"), default=str))
-        return
-    frame["tests"] = [";".join(tests) for tests in frame["tests"]]
-    if given.out is None:
-        print(frame.to_csv(index=False), end="")
+        text = json.dumps(frame.to_dict(orient="records"), default=str) + "\n"
     else:
-        frame.to_csv(given.out, index=False)
+        frame["tests"] = [";".join(tests) for tests in frame["tests"]]
+        text = frame.to_csv(index=False)
+    if given.out is None:
+        print(text, end="")
+    else:
+        write_whole(given.out, text.encode())
         print(f"{len(frame)} cases, mean cost {frame['cost'].mean():.4g}: {given.out}", file=sys.stderr)
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    from askwise.fitting import cases_of, measured
+    from askwise.fitting import cases_of, measured, report_of
 
     model = _model(given)
-    cases = cases_of(given, part="test")
-    found = measured(model, cases.X, cases.y)
+    found = measured(model, report_of(model, cases_of(given, part="test")))
     if given.json:
         print(json.dumps(found))
         return
@@ -189,19 +204,19 @@ def _frontier(given: argparse.Namespace) -> None:
     model = _model(given)
     rows = [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.points]
     if given.plot is not None:
-        from askwise.fitting import draw_frontier
+        from askwise.report import draw_frontier
 
         draw_frontier(model, given.plot)
     if given.json:
         print(json.dumps(rows))
     else:
-        from askwise.fitting import frontier_table
+        from askwise.report import frontier_table
 
         print(frontier_table(model))
 
 
 def _inspect(given: argparse.Namespace) -> None:
-    from askwise.fitting import card, describe
+    from askwise.report import card, describe
 
     model = _model(given)
     print(json.dumps(card(model)) if given.json else describe(model))
@@ -247,7 +262,14 @@ def _model(given: argparse.Namespace) -> Any:
 
     model = load(given.model)
     budget = budget_of(given) if hasattr(given, "price") else Budget()
-    return model if budget == Budget() else model.at(budget)
+    if budget == Budget():
+        return model
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = model.at(budget)
+    for warning in said:
+        print(f"askwise: {warning.message}", file=sys.stderr)
+    return model
 
 
 def budget_of(given: argparse.Namespace) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
@@ -18,11 +20,12 @@ from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
+from askwise.data.external import answers, features, needed
 from askwise.data.frames import _array, columns_of
-from askwise.data.prepare import schema_of, stratified
+from askwise.data.prepare import listed, schema_of, stratified
 from askwise.data.values import missing
 from askwise.errors import InputError
-from askwise.model import AcquisitionReport, Model, Point, answers, checked, external_columns
+from askwise.model import AcquisitionReport, Model, Point, checked
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,8 +50,12 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Multiplies the losses of cases of a class.
     known : sequence of names, or boolean mask of shape (n_rows, n_tests)
         Tests that are free for everyone, or what each case of the fit knows at its start.
-    external : fitted classifier, optional
-        One more way to decide; it pays for the columns it still needs.
+    external : fitted classifier or Recorded, optional
+        One more way to decide; it pays for the tests it still needs. `Recorded(column, needs=None)`: its answers are in a column.
+    categorical : sequence of names
+        Columns of numbers that are only names, and have no order.
+    scaling : {'columns', 'one', 'none'}
+        Each column by its mean and deviation, all by one mean and deviation (as for pixels), or not at all.
     network : callable, optional
         Makes an encoder of your own, see `askwise.core.network.Encoder`.
     n_restarts : int
@@ -76,6 +83,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weight: Any = None,
         known: Any = (),
         external: Any = None,
+        categorical: Any = (),
+        scaling: str = "columns",
         network: Any = None,
         n_restarts: int = 1,
         config: TrainConfig | None = None,
@@ -94,6 +103,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.known = known
         self.external = external
+        self.categorical = categorical
+        self.scaling = scaling
         self.network = network
         self.n_restarts = n_restarts
         self.config = config
@@ -123,16 +134,19 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"all rows are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
         seed = _seed(self.random_state)
         train, validation = self._rows(y, seed)
-        encoding = Encoding.fit(X, rows=train)
+        encoding = Encoding.fit(
+            features(self.external, X), scaling=self.scaling, categorical=listed(self.categorical), rows=train
+        )
         schema = self._schema(encoding, classes)
-        values = encoding.transform(X)
-        external = None if self.external is None else answers(self.external, X, schema, values, encoding.columns)
+        external = None
+        if self.external is not None:
+            external = answers(self.external, X, schema, encoding.transform(X), encoding.columns)
         everyone, masked = _known(self.known, (len(X), schema.n_tests))
 
         def part(rows: NDArray[np.int64]) -> Problem:
             mask = (list(everyone) or None) if masked is None else masked[rows]
             more = {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
-            return Problem.build(schema, values[rows], y[rows], class_weight=self.class_weight, **more)
+            return Problem.build(schema, encoding.transform(X, rows=rows), y[rows], class_weight=self.class_weight, **more)
 
         problem = part(train).trainable()
         chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem
@@ -166,10 +180,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(costs, str) or not hasattr(costs, "__len__"):
                 raise InputError(f"costs are {costs!r}; they must be by name of the test, or one for each")
             costs = dict(costs.items()) if hasattr(costs, "items") else list(costs)
-        needs = None
-        if self.external is not None:
-            owner = {name: test for test, names in (self.reveals or {}).items() for name in names}
-            needs = [owner.get(name, name) for name in external_columns(self.external, encoding.columns)]
+        needs = needed(self.external, encoding.columns)
         return schema_of(encoding, classes.tolist(), costs, self.reveals, self.setup, self.derived, needs)
 
     def _train(
@@ -185,6 +196,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         config = self.config or TrainConfig.for_size(len(problem), problem.schema.n_tests)
         if watch is None and self.verbose:
             watch = _print
+        before, more = _timed(more)
         runs = [
             paper.run(
                 problem, validation, budget, config, seed + i, encoder=self.network or dense, time_limit=self.time_limit,
@@ -195,14 +207,14 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = min(runs, key=lambda run: run.history.value(budget))
         history = best.history
         points = [
-            Point(r.lam, r.cost, r.validation.loss, r.validation.accuracy, r.validation.error, history.weights.get(i))
+            Point(float(r.lam), r.cost, r.validation.loss, r.validation.accuracy, r.validation.error, history.weights.get(i))
             for i, r in enumerate(history.records) if i == 0 or i in history.weights
         ]  # fmt: skip
         facts = {
             "config": config.to_dict(),
             "stake": problem.stake,
             "stopped": best.stopped,
-            "seconds": round(best.seconds, 1),
+            "seconds": round(before + best.seconds, 1),
             "rows": [len(problem), len(validation)],
             "data": problem.fingerprint,
             "records": [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records],
@@ -231,16 +243,21 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.model_.acquire(self._check(X), known, ids)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, known: Any = None, ids: Any = None) -> NDArray[Any]:
+        """The decisions; `known` and `ids` as in `acquire`."""
         check_is_fitted(self)
-        problem = self.model_.problem(self._check(X))
+        problem = self.model_.problem(self._check(X), known=known, ids=ids)
         decided: NDArray[Any] = self.classes_[self.model_.rollout(problem).decision]
         return decided
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, known: Any = None, ids: Any = None) -> NDArray[np.float64]:
+        """Class probabilities at the moment of deciding; `known` and `ids` as in `acquire`."""
         check_is_fitted(self)
-        problem = self.model_.problem(self._check(X))
-        return self.model_.belief(problem, self.model_.rollout(problem))
+        return self.model_.predict_proba(self._check(X), known, ids)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, known: Any = None, ids: Any = None) -> float:
+        """Accuracy; `known` and `ids` as in `acquire`."""
+        return float(accuracy_score(y, self.predict(X, known=known, ids=ids), sample_weight=sample_weight))
 
     @property
     def frontier_(self) -> list[dict[str, float]]:
@@ -324,6 +341,16 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+    """How long the earlier parts of a resumed training took, and its arguments such that states tell it to the next part."""
+    before = float(run["resume"][1].get("seconds", 0)) if run.get("resume") else 0.0
+    save = run.get("save")
+    if save is None:
+        return before, run
+    began = time.monotonic()
+    return before, {**run, "save": lambda state: save((state[0], {**state[1], "seconds": before + time.monotonic() - began}))}
 
 
 def _print(record: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from askwise.core.budget import Budget
 from askwise.core.episode import Episodes, rollout
 from askwise.core.policy import Policy
-from askwise.core.problem import Problem
+from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 
 
@@ -61,10 +62,28 @@ class Report:
         return dict(zip(self.problem.schema.tests, mask.mean(0).tolist(), strict=True))
 
     def tests_of(self, case: int) -> list[str]:
-        """The tests of one case in the order bought."""
-        first, schema = int(self.episodes.first[case]), self.problem.schema
-        actions = self.episodes.action[first : first + int(self.episodes.length[case])]
-        return [schema.tests[a - schema.first_test] for a in actions.tolist() if a >= schema.first_test]
+        """The tests of one case in the order bought, those bought for the existing classifier last."""
+        return list(self._sequences[case])
+
+    @cached_property
+    def _sequences(self) -> list[tuple[str, ...]]:
+        return sequences(self.episodes, self.problem.schema, self.problem.known)
+
+
+def sequences(done: Episodes, schema: Schema, known: NDArray[np.bool_] | None) -> list[tuple[str, ...]]:
+    """The names of the tests of each case in the order bought, those bought for the existing classifier last."""
+    bought = done.action >= schema.first_test
+    ordered = iter(np.array(schema.tests, object)[done.action[bought] - schema.first_test])
+    one: dict[tuple[str, ...], tuple[str, ...]] = {}  # many cases buy the same, and share a tuple
+    each = (tuple(islice(ordered, n)) for n in (done.length - 1).tolist())  # all actions but the last buy a test
+    plain = [one.setdefault(tests, tests) for tests in each]
+    if schema.external_needs is None:
+        return plain
+    held = done.mask if known is None else done.mask & ~known[done.row]
+    return [
+        (*mine, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in mine))
+        for mine, row in zip(plain, held, strict=True)
+    ]
 
 
 def evaluate(policy: Policy, problem: Problem, budget: Budget) -> Report:

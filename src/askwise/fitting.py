@@ -1,10 +1,11 @@
-"""The work behind `askwise fit`: read the cases, train with progress, measure, and write model, pictures and report."""
+"""The work behind `askwise fit`: read the cases, train with progress, measure, and write the model and its report."""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import json
+import re
 import sys
 import time
 from dataclasses import dataclass
@@ -16,12 +17,11 @@ from numpy.typing import NDArray
 
 from askwise.core import checks
 from askwise.core.budget import Budget
-from askwise.core.episode import measure
-from askwise.core.problem import Problem
+from askwise.data.external import Recorded
 from askwise.errors import InputError, did_you_mean
 from askwise.evaluate import Report
-from askwise.files import write_whole
 from askwise.model import Model
+from askwise.report import card, describe, frontier_table, learned_for, write_pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Table:
 
     X: Any
     y: NDArray[Any]
-    settings: dict[str, Any]  # costs, setup, derived, reveals, loss
+    settings: dict[str, Any]  # costs, setup, derived, reveals, scaling
 
 
 def cases_of(given: argparse.Namespace, part: str) -> Table:
@@ -43,7 +43,8 @@ def cases_of(given: argparse.Namespace, part: str) -> Table:
         named = raw(given.data)
         train, validation, test = named.splits(0)
         rows = test if part == "test" else np.sort(np.concatenate([train, validation]))
-        settings = {k: getattr(named, k) for k in ("costs", "setup", "derived", "reveals") if getattr(named, k) is not None}
+        said = {k: getattr(named, k) for k in ("costs", "setup", "derived", "reveals", "scaling")}
+        settings = {k: v for k, v in said.items() if v is not None}
         return Table(_rows(named.table, rows), np.asarray(named.y)[rows], settings)
     from askwise.data.frames import columns_of, read_table
 
@@ -63,9 +64,30 @@ def _rows(table: Any, rows: NDArray[np.int64]) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
+def seconds_of(text: str) -> float:
+    """A time as people write it: 90, 90s, 5m, 1h."""
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh]?)", text.strip())
+    if found is None:
+        raise InputError(f"the time limit is {text!r}; it must be like 90 or 90s for seconds, 5m for minutes, or 1h for hours")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+def left_out(given: argparse.Namespace, columns: list[str]) -> list[str]:
+    """The columns that are no tests: those to ignore, and the names of the cases."""
+    gone = [("--ignore", name) for name in _names(given.ignore, ",")] + [("--ids", name) for name in [given.ids] if name]
+    for option, name in gone:
+        if name not in columns:
+            raise InputError(f"{option} names the column {name!r}, which does not exist; {did_you_mean(name, columns)}")
+    return [name for _, name in gone]
+
+
 def settings_of(given: argparse.Namespace) -> dict[str, Any]:
-    """Prices and the like, from the files that were named."""
-    found: dict[str, Any] = {}
+    """Prices and the like, from the files and columns that were named."""
+    found: dict[str, Any] = {"known": _names(given.known, ","), "categorical": _names(given.categorical, ",")}
+    if given.external is not None:
+        found["external"] = Recorded(given.external, _names(given.external_needs, ",") or None)
+    elif given.external_needs is not None:
+        raise InputError("--external-needs is about an existing classifier; name the column of its answers: --external COLUMN")
     if given.costs is not None:
         found["costs"] = {row["test"]: row["cost"] for row in _lines(given.costs, ("test", "cost"))}
     if given.setup is not None:
@@ -78,8 +100,8 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(";")]
+def _names(text: str | None, separator: str = ";") -> list[str]:
+    return [name.strip() for name in text.split(separator)] if text else []
 
 
 def _cells(path: Path) -> list[list[str]]:
@@ -140,21 +162,28 @@ def _check_out(out: Path, given: argparse.Namespace) -> None:
 
 def fit(given: argparse.Namespace, budget: Budget) -> None:
     """Trains and writes everything; Ctrl-C leaves a state to go on from."""
+    from askwise.data.frames import columns_of
     from askwise.estimator import CostlyClassifier
     from askwise.store import read_state, write_state
 
     out = given.out or Path(f"{given.data or 'model'}.askwise")
     _check_out(out, given)
+    limit = seconds_of(given.time_limit)
     cases = cases_of(given, part="train")
     settings = {**cases.settings, **settings_of(given)}
+    gone = left_out(given, columns_of(cases.X))
+    if "costs" in settings:  # what is left out may still have a price
+        settings["costs"] = {test: price for test, price in settings["costs"].items() if test not in gone}
     if given.loss is not None:
         settings["loss"] = loss_of(given.loss, np.unique(cases.y).tolist())
     state = out.with_suffix(".state")
-    weight = given.class_weight or ("balanced" if given.data == "thyroid" else None)
-    known = [name.strip() for name in given.known.split(",")] if given.known else ()
+    # hardly anybody in the thyroid data is ill; who says what mistakes cost knows better
+    usual = "balanced" if given.data == "thyroid" and given.loss is None else "none"
+    weight = given.class_weight or usual
     classifier = CostlyClassifier(
-        budget=None if budget == Budget() else budget, class_weight=weight, known=known, n_restarts=given.restarts,
-        time_limit=given.time_limit, unit=given.unit or ("dollars" if given.data == "thyroid" else ""), random_state=given.seed,
+        budget=None if budget == Budget() else budget, class_weight=None if weight == "none" else weight,
+        n_restarts=given.restarts, time_limit=limit, random_state=given.seed,
+        unit=given.unit or ("dollars" if given.data == "thyroid" else ""),
         **settings,
     )  # fmt: skip
     resume = None
@@ -162,10 +191,10 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
         resume = read_state(state)
     elif given.restarts == 1:
         state.unlink(missing_ok=True)
-    progress = Progress(given.time_limit, quiet=given.quiet or given.json)
+    progress = Progress(limit, quiet=given.quiet or given.json)
     more: dict[str, Any] = {"save": lambda s: write_state(state, *s), "resume": resume} if given.restarts == 1 else {}
     try:
-        classifier.fit(cases.X, cases.y, watch=progress, **more)
+        classifier.fit(cases.X.drop(columns=gone), cases.y, watch=progress, **more)
     except KeyboardInterrupt:
         progress.end()
         if state.exists():
@@ -175,9 +204,9 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     model = classifier.model_
     classifier.save(out)
     state.unlink(missing_ok=True)
-    test = cases_of(given, part="test") if given.data is not None else None
-    found = measured(model, test.X, test.y) if test is not None else None
-    files = write_pictures(model, out, test)
+    report = report_of(model, cases_of(given, part="test")) if given.data is not None else None
+    found = None if report is None else measured(model, report)
+    files = write_pictures(model, out, report)
     if given.json:
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), "test": found}))
         return
@@ -185,8 +214,10 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     print()
     print(frontier_table(model))
     if found is not None:
-        print(f"\non {found['cases']} test cases: mean cost {found['cost']:.4g}, accuracy {found['accuracy']:.4f}, "
-              f"balanced accuracy {found['balanced_accuracy']:.4f}, expected loss {found['loss']:.4g}")  # fmt: skip
+        kind, value = learned_for(model, found["loss"], found["accuracy"])
+        beside = f"accuracy {found['accuracy']:.4f}" if model.weighted else f"loss {found['loss']:.4g}"
+        print(f"\non {found['cases']} test cases: mean cost {found['cost']:.4g}, {kind} {value:.4f}, {beside}, "
+              f"balanced accuracy {found['balanced_accuracy']:.4f}")  # fmt: skip
     print("\nwritten: " + ", ".join(str(f) for f in [out, *files]))
 
 
@@ -206,7 +237,7 @@ class Progress:
         left = "" if self.limit is None else f"  {max(0, self.limit - spent):.0f} s left"
         done = min(1.0, spent / self.limit) if self.limit else 0.0
         bar = f"[{'#' * round(20 * done):20}] " if self.limit else ""
-        found = f"cost {record.cost:.3g}  accuracy {record.validation.accuracy:.3f}  lambda {record.lam:.4g}"
+        found = f"cost {record.cost:.3g}  validation loss {record.validation.loss:.3g}  lambda {record.lam:.4g}"
         line = f"{bar}step {record.step}  {found}{left}"
         print(f"\r{line:<100}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
 
@@ -215,9 +246,14 @@ class Progress:
             print(file=sys.stderr)
 
 
-def measured(model: Model, X: Any, y: NDArray[Any]) -> dict[str, Any]:
-    """What a model comes to on rows whose classes are known."""
-    report = report_of(model, X, y)
+def report_of(model: Model, cases: Table) -> Report:
+    """What a model does on rows whose classes are known."""
+    problem = model.problem(cases.X, cases.y)
+    return Report(problem, model.rollout(problem))
+
+
+def measured(model: Model, report: Report) -> dict[str, Any]:
+    """What that comes to."""
     return {
         "cases": len(report.truth),
         "budget": str(model.budget),
@@ -226,114 +262,3 @@ def measured(model: Model, X: Any, y: NDArray[Any]) -> dict[str, Any]:
         "balanced_accuracy": report.balanced_accuracy,
         "loss": report.loss,
     }
-
-
-def report_of(model: Model, X: Any, y: NDArray[Any]) -> Report:
-    problem = model.problem(X, y)
-    return Report(problem, model.rollout(problem))
-
-
-def frontier_table(model: Model) -> str:
-    """Text: every kept policy, and where the model works."""
-    lines = ["    mean cost  accuracy   loss", "    " + "-" * 26]
-    followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
-    for i, p in enumerate(model.points):
-        lines.append(f"{'  > ' if i in followed else '    '}{p.cost:9.3f}  {p.accuracy:8.4f}  {p.loss:.4f}")
-    return "\n".join(lines)
-
-
-def describe(model: Model) -> str:
-    """Some sentences about a model."""
-    schema, expected = model.schema, model.expected
-    total = schema.prices.money(schema.prices.total)
-    unit = f" {model.unit}" if model.unit else ""
-    best = model.saturation
-    # where mistakes are not all alike, accuracy is not what was learned for
-    kind = "loss" if model.weighted else "accuracy"
-    lines = [
-        f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(str(c) for c in schema.classes)}",
-        f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
-        f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
-        f"expected cost {expected['cost']:.4g}{unit}, {kind} {expected[kind]:.4f} on validation cases",
-        f"more than {best.cost:.4g}{unit} per case would not help: {kind} there is {getattr(best, kind):.4f} on validation cases",
-    ]
-    return "\n".join(lines)
-
-
-def _words(budget: Budget) -> str:
-    return "every amount of money" if budget == Budget() else str(budget)
-
-
-def card(model: Model) -> dict[str, Any]:
-    """The same for machines."""
-    prices = model.schema.prices
-    return {
-        "tests": dict(zip(model.schema.tests, prices.money(prices.alone).tolist(), strict=True)),
-        "classes": list(model.schema.classes),
-        "total_cost": prices.money(prices.total),
-        "unit": model.unit,
-        "trained_for": str(model.trained_for),
-        "budget": str(model.budget),
-        "expected": model.expected,
-        "frontier": [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.points],
-        "facts": {k: v for k, v in model.facts.items() if k != "records"},
-    }
-
-
-def draw_frontier(model: Model, path: Path) -> None:
-    from askwise import plots
-
-    plots.save(_frontier_figure(model, None), path)
-
-
-def _frontier_figure(model: Model, problem: Problem | None) -> Any:
-    """The curve; with test points where there are test cases."""
-    from askwise import plots
-
-    def score(loss: float, accuracy: float) -> float:
-        return 1 - loss / model.stake if model.weighted else accuracy
-
-    points, expected = model.points, model.expected
-    validation = [p.cost for p in points], [score(p.loss, p.accuracy) for p in points]
-    test, prior, best = None, validation[1][0], (expected["cost"], score(expected["loss"], expected["accuracy"]))
-    if problem is not None:
-        cap = model.budget.cap(model.schema.prices)
-        found = [measure(problem, model.arm(i), cap) for i in range(len(points))]
-        test = [m.cost for m in found], [score(m.loss, m.accuracy) for m in found]
-        here = measure(problem, model.policy, cap)
-        prior, best = test[1][0], (here.cost, score(here.loss, here.accuracy))
-    words = "accuracy" if not model.weighted else "1 - expected loss" + ("" if abs(model.stake - 1) < 1e-9 else " / stake")
-    total = model.schema.prices.money(model.schema.prices.total)
-    budget = None if model.budget == Budget() else model.budget
-    return plots.frontier(
-        validation, test, np.arange(len(points)), prior=prior, everything=(total, None), budget=budget, unit=model.unit,
-        score=words, best=best,
-    )  # fmt: skip
-
-
-def write_pictures(model: Model, out: Path, test: Table | None) -> list[Path]:
-    """The curve as PNG and SVG, and a page with all pictures that opens offline."""
-    import io
-
-    from askwise import plots
-    from askwise.report import page
-
-    report = None if test is None else report_of(model, test.X, test.y)
-    figures: list[tuple[str, Any]] = [
-        ("What each amount of money buys", _frontier_figure(model, None if report is None else report.problem))
-    ]
-    if report is not None:
-        figures.append(("Which tests are bought", plots.bought(report)))
-        figures.append(("The most common paths", plots.paths(report, unit=model.unit)))
-    files = []
-    for ending in (".png", ".svg"):
-        files.append(out.with_suffix(ending))
-        plots.save(figures[0][1], files[-1])
-    pictures: list[tuple[str, str]] = []
-    for title, figure in figures:
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
-        pictures.append((title, text.getvalue()[text.getvalue().index("<svg") :]))
-    files.append(out.with_suffix(".html"))
-    write_whole(files[-1], page(out.stem, describe(model), frontier_table(model), pictures).encode())
-    return files

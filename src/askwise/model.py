@@ -5,7 +5,8 @@ It needs no torch, unless it was trained with an encoder of the user's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,10 @@ from askwise.core.episode import Cases, Episodes, rollout
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
-from askwise.data.frames import column, columns_of, import_pandas
+from askwise.data.external import answers
+from askwise.data.frames import import_pandas
 from askwise.errors import InputError
+from askwise.evaluate import sequences
 from askwise.frontier import Blend, choose, hull
 
 if TYPE_CHECKING:
@@ -74,7 +77,7 @@ class Model:
     seed: int
     unit: str  # of the prices, for showing
     facts: dict[str, Any]  # settings, versions, metrics, fingerprint of the data
-    external: Any = None  # an existing classifier
+    external: Any = None  # an existing classifier, fitted or `Recorded`
     encoder: Encoder | None = None  # of the user's own
 
     # ------------------------------------------------------------------ budgets
@@ -97,7 +100,8 @@ class Model:
 
     def at(self, budget: Budget | None) -> Model:
         """The same model under another budget, without training; None is the usual point. Hard budgets change what is learned, so
-        they must not become smaller than the one it was trained for."""
+        they must not become smaller than the one it was trained for. With a larger one it still keeps to that, and says so: what
+        it would do with more money was never measured."""
         budget = checked(budget)
         trained = self.trained_for.hard
         if budget.hard is not None and (trained is None or budget.hard < trained):
@@ -105,9 +109,12 @@ class Model:
             raise InputError(
                 f"this model was trained {was}, so it cannot keep to {float(budget.hard):g}; fit again with {budget}"
             )
-        if trained is not None and budget.hard is None:
-            budget = budget & Budget(hard=trained)
-        return replace(self, budget=budget)
+        if trained is not None and budget.hard is not None and budget.hard > trained:
+            warnings.warn(
+                f"this model was trained for a hard budget of {float(trained):g} and keeps to it; to spend up to "
+                f"{float(budget.hard):g} fit again with {budget}", stacklevel=2,
+            )  # fmt: skip
+        return replace(self, budget=replace(budget, hard=trained))
 
     @cached_property
     def policy(self) -> Policy:
@@ -141,21 +148,22 @@ class Model:
     def problem(self, X: Any, y: Any = None, known: Any = None, ids: Any = None) -> Problem:
         """Rows of a table as cases. `known`: a mask rows x tests of what these cases know, besides what everyone does."""
         values = self.encoding.transform(X)
-        external = None if self.external is None else answers(self.external, X, self.schema, values, self.encoding.columns)
+        external = answers(self.external, X, self.schema, values, self.encoding.columns)
         built = Problem.build(self.schema, values, y, known=self.known or None, external=external, ids=ids)
         if known is not None:
             mask = checks.known(known, self.schema.tests, built.available, len(built))
             built = replace(built, known=mask if built.known is None else mask | built.known)
         return built.with_loss(self.loss)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, known: Any = None, ids: Any = None) -> NDArray[Any]:
         """The decisions."""
-        said: NDArray[Any] = np.array(self.schema.classes)[self.rollout(self.problem(X)).decision]
+        decided = [done.decision for _, done in self._blocks(self.problem(X, known=known, ids=ids))]
+        said: NDArray[Any] = np.array(self.schema.classes)[np.concatenate(decided)]
         return said
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, known: Any = None, ids: Any = None) -> NDArray[np.float64]:
         """See `belief`."""
-        problem = self.problem(X)
+        problem = self.problem(X, known=known, ids=ids)
         return self.belief(problem, self.rollout(problem))
 
     def save(self, path: Any) -> None:
@@ -169,16 +177,29 @@ class Model:
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case."""
-        problem = self.problem(X, known=known, ids=ids)
-        done = self.rollout(problem)
-        belief = self.belief(problem, done)
-        rows = np.arange(len(done.row))
+        said = [self._acquired(*block) for block in self._blocks(self.problem(X, known=known, ids=ids))]
+        cost, decision, probability, tests = zip(*said, strict=True)
         return AcquisitionReport(
-            cost=self.schema.prices.money(done.cost),
-            prediction=np.array(self.schema.classes)[done.decision],
-            probability=belief[rows, done.decision],
-            tests=sequences(done, self.schema, problem.known),
+            cost=self.schema.prices.money(np.concatenate(cost)),
+            prediction=np.array(self.schema.classes)[np.concatenate(decision)],
+            probability=np.concatenate(probability),
+            tests=[each for some in tests for each in some],
             index=getattr(X, "index", None) if hasattr(X, "columns") else None,
+        )
+
+    def _blocks(self, problem: Problem, rows: int = 65_536) -> Iterator[tuple[Problem, Episodes]]:
+        """Some cases at a time: the decisions of all of them could take more memory than the data."""
+        for i in range(0, len(problem), rows):
+            block = problem.take(slice(i, i + rows))
+            yield block, self.rollout(block)
+
+    def _acquired(self, problem: Problem, done: Episodes) -> tuple[Any, ...]:
+        belief = self.belief(problem, done)
+        return (
+            done.cost,
+            done.decision,
+            belief[np.arange(len(belief)), done.decision],
+            sequences(done, self.schema, problem.known),
         )
 
     def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> NDArray[np.float64]:
@@ -232,54 +253,3 @@ def checked(budget: Budget | None) -> Budget:
     if budget is not None and not isinstance(budget, Budget):
         raise InputError(f"budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &")
     return Budget() if budget is None else budget
-
-
-def sequences(done: Episodes, schema: Schema, known: NDArray[np.bool_] | None = None) -> list[tuple[str, ...]]:
-    """The names of the tests of each case in the order bought, those bought for the existing classifier last."""
-    if schema.external_needs is not None:
-        plain = _bought(done, schema)
-        held = done.mask if known is None else done.mask & ~known
-        return [
-            (*mine, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in mine))
-            for mine, row in zip(plain, held, strict=True)
-        ]
-    return _bought(done, schema)
-
-
-def _bought(done: Episodes, schema: Schema) -> list[tuple[str, ...]]:
-    names = np.array(schema.tests, object)
-    bought = done.action >= schema.first_test
-    case = np.repeat(np.arange(len(done.length)), done.length)[bought]
-    ordered = names[done.action[bought] - schema.first_test]
-    ends = np.cumsum(np.bincount(case, minlength=len(done.length)))
-    return [tuple(part) for part in np.split(ordered, ends[:-1])]
-
-
-def answers(classifier: Any, X: Any, schema: Schema, values: NDArray[np.float32], columns: Sequence[str]) -> NDArray[Any]:
-    """What an existing classifier says of each row. Rows that lack something it needs get any class: it is never asked there.
-
-    One that knows no names gets the columns in the order of the fit, as an array.
-    """
-    if hasattr(classifier, "feature_names_in_") and hasattr(X, "columns"):
-        table = X[external_columns(classifier, columns_of(X))]
-    else:
-        there = columns if hasattr(X, "columns") else columns_of(X)
-        table = np.column_stack([np.asarray(column(X, name)) for name in there])
-    assert schema.external_needs is not None
-    lacks = np.isnan(values)[:, schema.external_needs[schema.owner]].any(1)
-    said = np.full(len(values), schema.classes[0], dtype=object)  # as it is: cut to a shorter word it might become a class
-    if (~lacks).any():
-        rows = np.flatnonzero(~lacks)
-        said[rows] = np.asarray(classifier.predict(table.iloc[rows] if hasattr(table, "iloc") else table[rows])).tolist()
-    return said
-
-
-def external_columns(classifier: Any, names: Sequence[str]) -> list[str]:
-    """The columns an existing classifier was fitted on: by name if it knows names, otherwise all of them."""
-    named: Sequence[Any] | None = getattr(classifier, "feature_names_in_", None)
-    if named is None:
-        return list(names)
-    for name in named:
-        if name not in names:
-            raise InputError(f"the existing classifier needs the column {name!r}, which is not there")
-    return [str(n) for n in named]

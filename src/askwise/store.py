@@ -24,6 +24,7 @@ from askwise.core.episode import Cases
 from askwise.core.prices import Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
+from askwise.data.external import Recorded
 from askwise.errors import StateError
 from askwise.files import write_whole
 from askwise.model import Model, Point
@@ -47,7 +48,7 @@ def read_state(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Writes a model. An existing classifier and an encoder of your own stay with you; hand them to `load` again."""
+    """Writes a model. A fitted existing classifier and an encoder of your own stay with you; hand them to `load` again."""
     arrays = {
         f"point/{i}/{name}": value for i, point in enumerate(model.points) for name, value in (point.weights or {}).items()
     }  # fmt: skip
@@ -80,12 +81,13 @@ def save(model: Model, path: str | Path) -> None:
         "unit": model.unit,
         "facts": model.facts,
         "own_encoder": model.encoder is not None,
+        "recorded": model.external.column if isinstance(model.external, Recorded) else None,
     }
     _write(path, MODEL, arrays, card)
 
 
 def load(path: str | Path, *, external: Any = None, network: Any = None) -> Model:
-    """Reads a model. `external` and `network`: what it was fitted with, if it was."""
+    """Reads a model. `external` and `network`: what it was fitted with, if it was; recorded answers are known already."""
     arrays, card = _read(path, MODEL)
     try:
         with np.errstate(all="raise"):
@@ -144,7 +146,14 @@ def _must(holds: bool, words: str) -> None:
 
 
 def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, path: str) -> Model:
-    needs = arrays.get("external_needs")
+    needs, tests = arrays.get("external_needs"), tuple(card["tests"])
+    recorded = card.get("recorded")  # the column of an existing classifier's answers
+    if recorded is not None:
+        _must(isinstance(recorded, str) and needs is not None, "recorded answers have a column, and need some tests")
+        if external is not None:
+            raise StateError(f"{path!r} takes the answers of an existing classifier from the column {recorded!r}; "
+                             "leave external= out")  # fmt: skip
+        external = Recorded(recorded, [t for t, has in zip(tests, needs, strict=True) if has])  # type: ignore[arg-type]
     if (needs is not None) != (external is not None):
         raise StateError(f"{path!r} was fitted with{'' if needs is not None else 'out'} an existing classifier; "
                          f"{'hand it over as external=' if needs is not None else 'leave external= out'}")  # fmt: skip
@@ -153,7 +162,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
                          f"{'hand it over as network=' if card['own_encoder'] else 'leave network= out'}")  # fmt: skip
     prices = Prices(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], _fraction(card["money"]))
     classes = tuple(np.array(card["classes"], card["class_type"]).tolist())
-    schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], prices, needs)
+    schema = Schema(tuple(card["columns"]), tests, classes, arrays["owner"], prices, needs)
     F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
     shapes = {"own": (F,), "setup": (prices.member.shape[1],), "member": (F, len(prices.setup)), "sources": (F, F), "owner": (C,),
               "loss": (K, K), **({} if needs is None else {"external_needs": (F,)})}  # fmt: skip

@@ -68,15 +68,15 @@ class Column:
     def width(self) -> int:
         return len(self.categories) + self.others if self.kind == CATEGORY else 1
 
-    def write(self, values: Any, out: Floats) -> None:
-        """Fills `out`, rows x width."""
+    def write(self, values: Any, out: Floats, rows: NDArray[Any] | None = None) -> None:
+        """Fills `out`, rows x width. `rows`: where the values are in the table, for messages."""
         if self.kind in (CATEGORY, ORDINAL):
             book = (self._codebook() - self.mean) / self.deviation
             table = np.vstack([book, np.full(self.width, np.nan)]).astype(np.float32)
-            out[:] = table[self._rows_of_codebook(as_labels(values, Place(self.name)))]
+            out[:] = table[self._rows_of_codebook(as_labels(values, Place(self.name, rows)))]
         else:
             numbers = as_numbers(
-                values, Place(self.name), self.kind
+                values, Place(self.name, rows), self.kind
             )  # one column at a time, so that no second table is ever made
             numbers -= self.mean[0]
             numbers /= self.deviation[0]
@@ -170,13 +170,13 @@ class Encoding:
         """The columns of the matrix that `transform` makes."""
         return [name for names in self.reveals.values() for name in names]
 
-    def transform(self, X: Any, allow_absent: bool = False) -> Floats:
+    def transform(self, X: Any, allow_absent: bool = False, rows: NDArray[Any] | None = None) -> Floats:
         """N x C. Columns are taken by name, from an array by position; others are ignored.
 
         A column that is not there is refused, or counts as missing in every row with `allow_absent`. A category that was not seen
         in training is held, but like none of the others.
         """
-        table = Table(X)
+        table = Table(X, rows)
         if not table.named and len(table.names) != len(self.parts):
             raise InputError(f"the data has {len(table.names)} columns; it must have {len(self.parts)}, as in training")
         there = dict(zip(self.columns, table.names, strict=True)) if not table.named else {name: name for name in table.names}
@@ -186,7 +186,7 @@ class Encoding:
             block = out[:, at : at + part.width]
             if part.name in there:
                 with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such by `Problem.build`
-                    part.write(table[there[part.name]], block)
+                    part.write(table[there[part.name]], block, rows)
             elif allow_absent:
                 block[:] = np.nan
             else:

@@ -132,7 +132,15 @@ def _read_text(pandas: Any, file: Path, separator: str) -> Any:
     checks.distinct(names, "column")
     if len(names) == 1 and ";" in names[0]:
         raise InputError(f"the file {file.name!r} has the one column {names[0]!r}; separate columns by {separator!r}, not by ';'")
-    frame = pandas.read_csv(file, low_memory=False, na_values=["?"], **how)
+    how = {**how, "low_memory": False, "na_values": ["?"]}
+    # In pieces, because the parser keeps the text of all that it reads at once, twice as large as the numbers. A column that is
+    # not of one kind in all pieces is read again as a whole: 007 must not become 7 where there happen to be no words.
+    pieces = list(pandas.read_csv(file, chunksize=100_000, **how))
+    kinds = [{"n" if piece.dtypes.iloc[i].kind in "iuf" else piece.dtypes.iloc[i] for piece in pieces} for i in range(len(names))]
+    frame = pandas.concat(pieces, ignore_index=True) if len(pieces) > 1 else pieces[0]
+    del pieces
+    for i in (i for i, kind in enumerate(kinds) if len(kind) > 1):
+        frame.isetitem(i, pandas.read_csv(file, usecols=[i], **how).iloc[:, 0])
     frame.columns = names
     return frame
 

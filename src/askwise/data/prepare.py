@@ -47,6 +47,11 @@ def shuffled(rows: Rows, sizes: Sequence[int], seed: int) -> list[Rows]:
     return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
 
 
+def listed(names: Any) -> list[str]:
+    """Names; a single one may come without brackets, and is not taken letter by letter."""
+    return [names] if isinstance(names, str) else list(names)
+
+
 def schema_of(
     encoding: Encoding,
     classes: Sequence[Any],
@@ -56,17 +61,29 @@ def schema_of(
     derived: Mapping[str, Sequence[str]] | None = None,
     external_needs: Sequence[str] | None = None,
 ) -> Schema:
-    """A schema whose tests are columns of the user's table, or what `reveals` makes of them. See `Schema.build`."""
-    groups = dict(reveals or {})
+    """A schema whose tests are columns of the user's table, or what `reveals` makes of them. See `Schema.build`.
+
+    `external_needs`: tests, or columns that tests reveal.
+    """
+    groups = {test: listed(names) for test, names in (reveals or {}).items()}
+    shared: dict[str, Any] = {name: _listed_pair(pair) for name, pair in (setup or {}).items()}
+    computed = {test: listed(names) for test, names in (derived or {}).items()}
     tests = {test: [column for name in names for column in encoding.reveals_of(name)] for test, names in groups.items()}
-    grouped = {name for names in groups.values() for name in names}
+    owner = {name: test for test, names in groups.items() for name in names}
     for name, columns in encoding.reveals.items():
-        if name in grouped:
+        if name in owner:
             continue
         if name in tests:
             raise InputError(f"test {name!r} has the name of a column that it does not reveal; rename one of them")
         tests[name] = columns
-    return Schema.build(encoding.engine_columns, classes, costs, tests, setup, derived, external_needs)
+    needs = None if external_needs is None else [owner.get(name, name) for name in external_needs]
+    return Schema.build(encoding.engine_columns, classes, costs, tests, shared, computed, needs)
+
+
+def _listed_pair(pair: Any) -> Any:
+    """A price and names; what is no such pair is left to `Prices.build` to refuse."""
+    one = isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str)
+    return (pair[0], listed(pair[1])) if one else pair
 
 
 def split(

@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument("--external-needs", metavar="NAMES", help="tests it needs, separated by commas (default: all)")
     fit.add_argument("--restarts", type=int, default=1, metavar="N", help="train N times, keep the best")
     fit.add_argument("--seed", type=int, default=0)
-    fit.add_argument("--time-limit", default="90", metavar="TIME", help="for each training: 90, 90s, 5m, 1h (default 90 seconds)")
+    fit.add_argument("--time-limit", default="75", metavar="TIME", help="for each training: 90, 90s, 5m, 1h (default 75 seconds)")
     fit.add_argument("--resume", action="store_true", help="go on with an interrupted fit that wrote to the same --out")
     fit.add_argument("--unit", default="", help="of the prices, for showing")
     fit.add_argument("--out", type=Path, metavar="FILE", help="model to write (default: model.askwise, or the data's name)")

@@ -246,6 +246,13 @@ def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None
     return Measure(cost, float(done.loss.mean()), float((done.decision == truth).mean()), n, float(done.loss.std() / n**0.5))
 
 
+def some_rows(n: int, most: int, seed: int) -> Ints:
+    """All of n rows, or `most` of them, the same ones throughout a run; 0 is no limit."""
+    if not most or n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
 class Steps(NamedTuple):
     """The S states of E stored episodes, side by side."""
 

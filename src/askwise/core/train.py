@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,8 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
+from askwise.core.checkpoint import load_moments, moments_of, own_random_numbers, part, same_run
 from askwise.core.config import TrainConfig
-from askwise.core.episode import Cases, Measure, Steps, advance, measure, replay, rollout
+from askwise.core.episode import Cases, Measure, Steps, advance, measure, replay, rollout, some_rows
 from askwise.core.memory import Batch, Memory
 from askwise.core.network import (
     Encoder,
@@ -43,7 +43,6 @@ from askwise.core.targets import (
     target_policy_value,
     truncated_ratio,
 )
-from askwise.errors import StateError
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ class Trainer:
         self.target = copy.deepcopy(self.network)
         self.optimiser = self._adam(config.lr_pretrain)
         self.memory = Memory(config.memory_episodes, problem.schema.n_tests + 1, problem.schema.n_actions)
-        self.measured = [_some(len(p), config.measure_rows, seed) for p in (problem, validation)]
+        self.measured = [some_rows(len(p), config.measure_rows, seed) for p in (problem, validation)]
         B = config.parallel_cases
         self.live = Cases.start(problem, np.zeros(B, np.int64), self.cap)
         self.trail_action = np.zeros((B, self.memory.action.shape[1]), self.memory.action.dtype)
@@ -124,7 +123,7 @@ class Trainer:
 
         Paper: algorithm 1
         """
-        with self._own_random_numbers():
+        with own_random_numbers(self):  # an encoder may have dropout
             if self.pretraining:
                 if self._pretrain_more():
                     self._pretrain_step()
@@ -321,8 +320,7 @@ class Trainer:
         arrays |= {f"memory/{k}": v for k, v in self.memory.state().items()}
         arrays |= {f"network/{k}": v for k, v in weights_of(self.network).items()}
         arrays |= {f"target/{k}": v for k, v in weights_of(self.target).items()}
-        for i, moments in self.optimiser.state_dict()["state"].items():
-            arrays |= {f"optimiser/{i}/{k}": v.cpu().numpy() for k, v in moments.items()}
+        arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
         facts = {
             "run": self._identity(),
             "step": self.step,
@@ -335,16 +333,7 @@ class Trainer:
 
     def load(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
-        theirs = facts.get("run")
-        if theirs is None:
-            raise StateError("this is no checkpoint of a training run")
-        for name, value in self._identity().items():
-            if theirs.get(name) != value:
-                raise StateError(f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}")
-
-        def part(prefix: str) -> dict[str, NDArray[Any]]:
-            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
+        same_run(facts.get("run"), self._identity())
         self.step, self.pretrained = facts["step"], facts["pretrained"]
         self.pretrain_errors = list(facts["pretrain_errors"])
         self.price = type(self.price)(**facts["price"])
@@ -354,15 +343,11 @@ class Trainer:
         self.trail_action = arrays["trail/action"].copy()
         self.trail_probability = arrays["trail/probability"].copy()
         self.trail_length = arrays["trail/length"].copy()
-        self.memory.load(part("memory/"))
-        load_weights(self.network, part("network/"))
-        load_weights(self.target, part("target/"))
+        self.memory.load(part(arrays, "memory/"))
+        load_weights(self.network, part(arrays, "network/"))
+        load_weights(self.target, part(arrays, "target/"))
         self.optimiser = self._adam(self.config.lr_pretrain if self.pretraining else self.config.lr_start)
-        moments: dict[int, dict[str, torch.Tensor]] = {}
-        for name, value in part("optimiser/").items():
-            i, kind = name.split("/")
-            moments.setdefault(int(i), {})[kind] = torch.from_numpy(value.copy())
-        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
+        load_moments(self.optimiser, part(arrays, "optimiser/"))
 
     def _identity(self) -> dict[str, Any]:
         """What must agree for a checkpoint to be this run's."""
@@ -375,14 +360,6 @@ class Trainer:
             "network": hashlib.sha256(str(self.network).encode()).hexdigest()[:16],
         }
 
-    @contextmanager
-    def _own_random_numbers(self) -> Iterator[None]:
-        """An encoder with dropout draws from this run's numbers, not from the program's."""
-        with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(self.torch_rng)
-            yield
-            self.torch_rng = torch.get_rng_state()
-
 
 def policy_of(weights: Weights, schema: Schema, config: TrainConfig, encoder: Encoder = dense) -> Greedy:
     """The greedy policy of a snapshot's weights."""
@@ -391,10 +368,3 @@ def policy_of(weights: Weights, schema: Schema, config: TrainConfig, encoder: En
         network = QNetwork(schema, config.width, encoder)
     load_weights(network, weights)
     return Greedy(NetworkValues(network.to(device).eval(), device))
-
-
-def _some(n: int, most: int, seed: int) -> Ints:
-    """All rows, or `most` of them, the same ones throughout a run."""
-    if not most or n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

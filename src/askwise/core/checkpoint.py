@@ -1,0 +1,60 @@
+"""What both kinds of training need to be stopped and to go on as if nothing had happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from numpy.typing import NDArray
+
+from askwise.errors import StateError
+
+Arrays = dict[str, NDArray[Any]]
+State = tuple[Arrays, dict[str, Any]]
+
+
+class _Run(Protocol):
+    torch_rng: torch.Tensor
+
+
+@contextmanager
+def own_random_numbers(run: _Run) -> Iterator[None]:
+    """Torch draws from this run's numbers, not from the program's."""
+    with torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(run.torch_rng)
+        yield
+        run.torch_rng = torch.get_rng_state()
+
+
+def part(arrays: Arrays, prefix: str) -> Arrays:
+    """Those whose names begin so, without it."""
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+
+def moments_of(optimiser: torch.optim.Optimizer) -> Arrays:
+    """All that an optimiser remembers."""
+    return {
+        f"{i}/{name}": value.cpu().numpy()
+        for i, moments in optimiser.state_dict()["state"].items()
+        for name, value in moments.items()
+    }
+
+
+def load_moments(optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
+    """The inverse of `moments_of`."""
+    moments: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in arrays.items():
+        i, kind = name.split("/")
+        moments.setdefault(int(i), {})[kind] = torch.from_numpy(value.copy())
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+
+
+def same_run(theirs: dict[str, Any] | None, mine: dict[str, Any]) -> None:
+    """A checkpoint must be of the very run that is to go on."""
+    if theirs is None:
+        raise StateError("this is no checkpoint of a training run")
+    for name, value in mine.items():
+        if theirs.get(name) != value:
+            raise StateError(f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}")

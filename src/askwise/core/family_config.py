@@ -1,0 +1,91 @@
+"""Settings of the policy family's training."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from askwise.errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True)
+class FamilyConfig:
+    """Settings of one training run. Every schedule is a share of the whole, which is counted in steps or, where there is a time
+    limit, in seconds."""
+
+    max_steps: int = 6_000
+    """Gradient steps, where there is no time limit."""
+    width: int = 128
+    """Width of the hidden layers."""
+    bins: int = 16
+    """Quantile bins per column; 0: values as they are."""
+    batch: int = 256
+    """States on prefixes of the order in each step."""
+    cases: int = 128
+    """Cases in progress in each step, as many again of the validation rows."""
+    prefix_share: float = 0.35
+    """Share of the time that goes to the classifier alone, on prefixes."""
+    prefix_power: float = 3.0
+    """The length of a prefix is u to this power, u uniform on (0, 1), times the number of tests."""
+    learning_rate: float = 1e-3
+    """Of the classifier on prefixes; constant over the first half, then falling to 0."""
+    later_rate: float = 3e-4
+    """Of the classifier once tests are chosen too."""
+    choose_rate: float = 5e-4
+    """Of the network that chooses tests."""
+    weight_decay: float = 1e-4
+    """Of all networks."""
+    averaging: float = 0.999
+    """Networks are averaged over about 1 / (1 - this) steps."""
+    foresight: float = 0.5
+    """Weight of what is expected after the next test, against what the next test alone tells."""
+    longest: int = 100
+    """Most tests that a case in training buys, unless it starts deeper."""
+    snapshots: int = 8
+    """How often the family is measured on validation rows; the best is kept."""
+    measure_rows: int = 1_000
+    """Measure on at most this many validation rows while training; 0: on all."""
+    frontier_rows: int = 20_000
+    """Measure the frontier on at most this many validation rows at the end; 0: on all."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, whole = getattr(self, field.name), field.type == "int"
+            right = isinstance(value, numbers.Integral) if whole else isinstance(value, numbers.Real) and math.isfinite(value)
+            if isinstance(value, bool) or not right or value < 0:
+                raise InputError(
+                    f"setting {field.name!r} is {value!r}; it must be a {'whole' if whole else 'finite'} number, 0 or more"
+                )
+            if field.name in ("prefix_share", "averaging") and not value < 1:
+                raise InputError(f"setting {field.name!r} is {value!r}; it must be less than 1")
+            object.__setattr__(self, field.name, int(value) if whole else float(value))
+        for name in ("max_steps", "width", "batch", "cases", "longest", "snapshots"):
+            if not getattr(self, name):
+                raise InputError(f"setting {name!r} is 0; it must be at least 1")
+
+    @classmethod
+    def for_size(cls, rows: int, tests: int) -> FamilyConfig:
+        """Settings for a table of this size: seconds for a small one, minutes for a large one."""
+        if tests > 200:  # pictures
+            return cls(max_steps=40_000, width=512, bins=0, batch=256, cases=256, prefix_power=4.0)
+        if rows > 20_000:
+            return cls(max_steps=40_000, width=256, batch=512, cases=256)
+        return cls(max_steps=min(max(2 * rows, 1_500), 6_000), width=64 if rows < 500 else 128, batch=min(max(rows, 64), 256))
+
+    @classmethod
+    def from_dict(cls, settings: dict[str, Any]) -> FamilyConfig:
+        """The inverse of `to_dict`; an unknown name is an error."""
+        names = [f.name for f in fields(cls)]
+        for name in settings:
+            if name not in names:
+                raise InputError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
+        return cls(**settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def but(self, **changes: Any) -> FamilyConfig:
+        """The same with some settings changed."""
+        return replace(self, **changes)

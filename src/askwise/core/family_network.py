@@ -1,0 +1,165 @@
+"""The networks of a policy family, for training. `family_values` is the same without torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askwise.core.family_values import CONDITIONS, Trunk, encode
+from askwise.core.network import Encoder, encoded_width, stack
+from askwise.core.prices import Ints
+from askwise.core.problem import Problem, Schema
+
+
+class FamilyNetwork(nn.Module):
+    """Inputs are values (B, C) and a mask (B, F) that may be soft: between 0 and 1 where a test is about to be chosen."""
+
+    owner: Tensor
+
+    def __init__(self, problem: Problem, width: int, bins: int, encoder: Encoder | None = None) -> None:
+        super().__init__()
+        schema = problem.schema
+        K, F = schema.n_classes, schema.n_tests
+        self.bins = 0 if encoder else bins
+        self.encode = Bins(problem, self.bins) if self.bins else None
+        self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
+        columns = len(schema.columns) if self.encode is None else len(self.encode.source)
+        self.classify: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
+        self.choose: nn.Module = (
+            stack(columns + F + CONDITIONS, width)
+            if encoder is None
+            else Conditioned(encoder(schema, width), schema, width)
+        )  # fmt: skip
+        hidden = width if encoder is None else encoded_width(self.classify, schema)
+        self.classes = nn.Linear(hidden, K)
+        self.tests = nn.Linear(width, F)
+        outputs = 2 if schema.external_needs is None else 3
+        self.judge = nn.Sequential(
+            nn.Linear(K + 5 + hidden + CONDITIONS, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, outputs)
+        )
+        self.temper = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+        for net in (self.temper, self.judge):  # belief as it is, and nothing to be gained by going on
+            for last in list(net[-1].parameters()):
+                nn.init.zeros_(last)
+
+    def inputs(self, values: Tensor, mask: Tensor) -> Tensor:
+        """B, E + F: encoded values where known, and the mask."""
+        if self.encode is None:
+            return torch.cat([values * mask[:, self.owner], mask], 1)
+        return torch.cat([self.encode(values) * mask[:, self.encode.owner], mask], 1)
+
+    def logits(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """B, K before the softmax, and the last hidden layer."""
+        hidden = self.classify(inputs)
+        return self.classes(hidden), hidden
+
+    def belief(self, logits: Tensor, mask: Tensor) -> Tensor:
+        """B, K: logarithms of tempered class probabilities."""
+        plain = logits.detach().log_softmax(1)
+        held = mask.mean(1, keepdim=True)
+        sure = torch.cat([held, held.sqrt(), plain.max(1, keepdim=True).values.exp(), entropy(plain)], 1)
+        cooled: Tensor = logits / self.temper(sure).exp()
+        return cooled.log_softmax(1)
+
+    def scores(self, inputs: Tensor, conditions: Tensor) -> Tensor:
+        """B, F: the test with the largest is next."""
+        scores: Tensor = self.tests(self.choose(torch.cat([inputs, conditions], 1)))
+        return scores
+
+    def judged(
+        self, log_belief: Tensor, hidden: Tensor, conditions: Tensor, stop: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """B each, in stakes: the loss to expect at the end, the price of what is still bought, and of the existing classifier
+        both together."""
+        belief = log_belief.exp()
+        top = belief.topk(min(3, belief.shape[1]), 1).values
+        top = functional.pad(top, (0, 3 - top.shape[1]))
+        out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, conditions], 1))
+        return stop + out[:, 0], functional.softplus(out[:, 1] - 2), out[:, 2] if out.shape[1] > 2 else None
+
+    @torch.no_grad()
+    def follow(self, rank: Ints) -> None:
+        """From the classifier to a policy that follows the order: its trunk is copied, the order becomes the bias."""
+        if isinstance(self.choose, Conditioned):
+            self.choose.start_from(self.classify)
+        else:
+            for mine, theirs in zip(self.choose.children(), self.classify.children(), strict=True):
+                if isinstance(mine, nn.Linear) and isinstance(theirs, nn.Linear):
+                    mine.weight.zero_()
+                    mine.weight[:, : theirs.in_features] = theirs.weight
+                    mine.bias.copy_(theirs.bias)
+        self.tests.weight.zero_()
+        self.tests.bias.copy_(torch.from_numpy(-3.0 * rank / len(rank)))
+
+    def trunks(self) -> tuple[Trunk, Trunk]:
+        """Both large networks as functions of arrays, for `FamilyValues` where the encoder is the user's own."""
+
+        @torch.inference_mode()
+        def classify(values: np.ndarray, mask: np.ndarray, _: np.ndarray) -> np.ndarray:
+            return np.asarray(self.classify(self._tensor(values, mask)).numpy())
+
+        @torch.inference_mode()
+        def choose(values: np.ndarray, mask: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+            both = torch.cat([self._tensor(values, mask), torch.from_numpy(conditions)], 1)
+            return np.asarray(self.choose(both).numpy())
+
+        return classify, choose
+
+    def _tensor(self, values: np.ndarray, mask: np.ndarray) -> Tensor:
+        return self.inputs(torch.from_numpy(values.astype(np.float32, copy=False)), torch.from_numpy(mask).float())
+
+
+class Bins(nn.Module):
+    """Piecewise linear encoding: each column becomes one input per quantile bin of its training values."""
+
+    source: Tensor
+    owner: Tensor
+    low: Tensor
+    slope: Tensor
+
+    def __init__(self, problem: Problem, bins: int, rows: int = 50_000) -> None:
+        super().__init__()
+        some = np.random.default_rng(0).permutation(len(problem))[:rows]
+        source, low, slope = [], [], []
+        for column, test in enumerate(problem.schema.owner.tolist()):
+            x = problem.X[some, column].astype(float)
+            if problem.available is not None:
+                x = x[problem.available[some, test]]
+            edges = np.unique(np.quantile(x, np.linspace(0, 1, bins + 1))) if len(x) else np.zeros(1)
+            if len(edges) < 2:
+                edges = np.array([edges[0], edges[0] + 1])
+            source += [column] * (len(edges) - 1)
+            low += edges[:-1].tolist()
+            slope += (1 / np.maximum(np.diff(edges), 1e-6)).tolist()
+        self.register_buffer("source", torch.tensor(source))
+        self.register_buffer("low", torch.tensor(low, dtype=torch.float32))
+        self.register_buffer("slope", torch.tensor(slope, dtype=torch.float32))
+        self.register_buffer("owner", torch.from_numpy(problem.schema.owner)[self.source], persistent=False)
+
+    def forward(self, values: Tensor) -> Tensor:
+        encoded: Tensor = encode(values[:, self.source], self.low, self.slope)
+        return encoded
+
+
+class Conditioned(nn.Module):
+    """An encoder of the user's own, and one layer that also sees price and budget."""
+
+    def __init__(self, encoder: nn.Module, schema: Schema, width: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.inputs = len(schema.columns) + schema.n_tests
+        self.mix = nn.Linear(encoded_width(encoder, schema) + CONDITIONS, width)
+
+    def start_from(self, other: nn.Module) -> None:
+        self.encoder.load_state_dict(other.state_dict())
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        seen, conditions = inputs[:, : self.inputs], inputs[:, self.inputs :]
+        return functional.relu(self.mix(torch.cat([self.encoder(seen), conditions], 1)))
+
+
+def entropy(log_belief: Tensor) -> Tensor:
+    """B, 1."""
+    return -(log_belief.exp() * log_belief).sum(1, keepdim=True)

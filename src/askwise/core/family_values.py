@@ -1,0 +1,238 @@
+"""A trained policy family without torch: what each action is worth in a state, at any price and any hard budget.
+
+Three networks. The first gives class probabilities, tempered to what held-out rows bear out, and with them what deciding now is
+worth. The second, which also sees the price and the budget left, says which test comes next. The third, a small one, judges that
+test: the loss to expect at the end, and what will still be paid on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.episode import State
+from askwise.core.problem import Doubles, Floats, Problem
+
+Array = NDArray[Any]
+HATS = 8  # knots on the axes of price and budget
+CONDITIONS = 2 * HATS + 1
+TIE = 1e-4  # in stakes: going on must be worth this much, so that a tie is broken towards stopping
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What losses, prices and budgets of a problem are measured against. Amounts are money."""
+
+    stake: float  # mean largest loss of a case
+    total: float  # cost of everything
+    cheapest: float  # the smallest price above 0
+    low: float  # lambda below which it hardly matters what is bought
+    high: float  # lambda above which nothing is bought
+
+    @classmethod
+    def of(cls, problem: Problem) -> Scale:
+        prices = problem.schema.prices
+        alone = prices.money(prices.alone.astype(float))
+        cheapest = float(min(alone[alone > 0], default=1.0))
+        total = float(prices.money(prices.total)) or 1.0
+        assert problem.y is not None
+        without = float(problem.loss[problem.y].mean(0).min())  # of the best decision that buys nothing
+        high = max(without, 1e-3 * problem.stake) / cheapest
+        return cls(problem.stake, total, cheapest, min(2e-3 * problem.stake / total, high / 10), high)
+
+    @property
+    def least(self) -> float:
+        """A price of 0 is taken for this one: a noisy maximum would otherwise spend whatever is allowed."""
+        return self.low / 2
+
+    def conditions(self, lam: Doubles, left: Doubles | None) -> Floats:
+        """B, 17: price and budget left on logarithmic axes, as hat functions, and whether there is no budget to mind."""
+        out = np.zeros((len(lam), CONDITIONS), np.float32)
+        out[:, :HATS] = _hats(lam, self.least, self.high)
+        free = np.ones(len(lam), bool) if left is None else left >= self.total
+        if left is not None:
+            out[:, HATS:-1] = _hats(left, self.cheapest / 2, self.total) * ~free[:, None]
+        out[:, -1] = free
+        return out
+
+    def to_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+def _hats(x: Doubles, low: float, high: float) -> Doubles:
+    """B, HATS: 1 at a knot, falling linearly to 0 at the knots beside it."""
+    span = max(math.log(high / low), 1e-9)
+    at = np.log(np.clip(x, low, high) / low) / span * (HATS - 1)
+    hats: Doubles = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(HATS)))
+    return hats
+
+
+class Outlook(NamedTuple):
+    """B states, in stakes: what each decision would lose, how good each test looks, and what to expect of the best one."""
+
+    belief: Array  # B, K: class probabilities
+    decide: Array  # B, K: expected loss of each decision
+    scores: Array  # B, F
+    loss: Array  # B: expected at the end if one goes on
+    price: Array  # B: of all that will still be bought, at lambda
+    ask: Array | None  # B: expected loss and price of asking the existing classifier
+
+
+Trunk = Callable[[Array, Array, Array], Array]  # values (B, C), mask (B, F), conditions (B, 0 or 17) -> B, W
+
+
+class FamilyValues:
+    """Q(s, a) at one price, for `Greedy`. Among the tests only the best one's value is meant; the others follow by their scores.
+
+    `trunks` replaces the two large networks, for encoders of the user's own.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, Array],
+        scale: Scale,
+        loss: Doubles,
+        owner: Array,
+        lam: float,
+        trunks: tuple[Trunk, Trunk] | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.scale, self.lam = scale, max(lam, scale.least)
+        self.loss = (loss / scale.stake).astype(dtype)
+        self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
+        self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)
+        self.trunks = trunks or (_Dense(weights, "classify", owner, dtype), _Dense(weights, "choose", owner, dtype))
+
+    def outlook(self, state: State) -> Outlook:
+        """Everything the networks say."""
+        values, mask = state.values, state.mask
+        conditions = self.scale.conditions(np.full(len(mask), self.lam), state.left)
+        hidden = self.trunks[0](values, mask, conditions[:, :0])
+        belief = self._tempered(hidden @ self.classes[0] + self.classes[1], mask)
+        decide = belief @ self.loss
+        scores = self.trunks[1](values, mask, conditions) @ self.tests[0] + self.tests[1]
+        out = np.concatenate([summary(belief, decide.min(1)), hidden, conditions], 1)
+        for i, (matrix, bias) in enumerate(self.judge):
+            out = out @ matrix + bias
+            if i < len(self.judge) - 1:
+                np.maximum(out, 0, out=out)
+        ask = out[:, 2] if out.shape[1] > 2 else None
+        return Outlook(belief, decide, scores, decide.min(1) + out[:, 0], softplus(out[:, 1] - 2), ask)
+
+    def _tempered(self, logits: Array, mask: Array) -> Array:
+        """B, K: class probabilities that are no surer than held-out rows allow."""
+        (first, bias), (second, offset) = self.temper
+        cooled = np.tanh(sureness(softmax(logits), mask) @ first + bias) @ second + offset
+        return softmax(logits / np.exp(cooled))
+
+    def __call__(self, state: State) -> Floats:
+        seen = self.outlook(state)
+        K, F = seen.decide.shape[1], seen.scores.shape[1]
+        legal = state.legal[:, -F:]
+        best = np.where(legal, seen.scores, -np.inf).max(1, keepdims=True, initial=-1e9)
+        q = np.empty(state.legal.shape, seen.scores.dtype)
+        q[:, :K] = -seen.decide
+        if seen.ask is not None:
+            q[:, K] = -seen.ask
+        q[:, -F:] = -(seen.loss + seen.price + TIE)[:, None] - np.maximum(best - seen.scores, 0)
+        return q
+
+
+class InOrder:
+    """Buys the first k tests of a fixed order and decides with the classes of a family."""
+
+    def __init__(self, values: FamilyValues, rank: Array, k: int) -> None:
+        self.values = values
+        # better than any decision, the first in the order best of all; whatever is not in it worse than any decision
+        self.bonus = np.where(rank < k, 1e6 - rank.astype(float), -1e6)
+
+    def __call__(self, state: State) -> Floats:
+        q = self.values(state)
+        F = len(self.bonus)
+        q[:, -F:] = self.bonus
+        if state.legal.shape[1] - F > self.values.loss.shape[1]:
+            q[:, self.values.loss.shape[1]] = -1e9  # it does not ask the existing classifier
+        return q
+
+
+class _Dense:
+    """Encoded values, mask and conditions through fully connected layers with ReLU."""
+
+    def __init__(self, weights: Mapping[str, Array], name: str, owner: Array, dtype: Any) -> None:
+        self.layers = layers(weights, name, dtype)
+        self.dtype, self.source = dtype, weights.get("encode.source")
+        if self.source is not None:
+            self.low, self.slope = (weights[f"encode.{part}"].astype(dtype) for part in ("low", "slope"))
+            self.owner = owner[self.source]
+
+    def __call__(self, values: Array, mask: Array, conditions: Array) -> Array:
+        (first, bias), *rest = self.layers
+        x = values.astype(self.dtype, copy=False)
+        if self.source is not None:
+            x = encode(x[:, self.source], self.low, self.slope)
+            x *= mask[:, self.owner]
+        E, F = x.shape[1], mask.shape[1]
+        out: Array = x @ first[:E]
+        out += mask.astype(self.dtype) @ first[E : E + F]
+        out += bias
+        if conditions.shape[1]:
+            out += conditions.astype(self.dtype) @ first[E + F :]
+        np.maximum(out, 0, out=out)
+        for matrix, bias in rest:
+            out = out @ matrix
+            out += bias
+            np.maximum(out, 0, out=out)
+        return out
+
+
+def encode(x: Any, low: Any, slope: Any) -> Any:
+    """Each column as one input per quantile bin: 0 below the bin, 1 above it, linear inside. For arrays and tensors."""
+    return ((x - low) * slope).clip(0, 1)
+
+
+def sureness(belief: Array, mask: Array) -> Array:
+    """B, 4: what the temperature depends on: how much is held, and how sure the untempered belief is."""
+    held = mask.mean(1, keepdims=True, dtype=belief.dtype)
+    return np.concatenate([held, np.sqrt(held), belief.max(1, keepdims=True), entropy(belief)], 1)
+
+
+def entropy(belief: Array) -> Array:
+    """B, 1."""
+    made: Array = -(belief * np.log(np.maximum(belief, 1e-12))).sum(1, keepdims=True)
+    return made
+
+
+def summary(belief: Array, stop: Array) -> Array:
+    """B, K + 5: what the judge sees of a belief: itself, its three largest, its entropy, and the loss of deciding now."""
+    K = belief.shape[1]
+    top = -np.sort(-belief, 1)[:, :3]
+    if K < 3:
+        top = np.pad(top, ((0, 0), (0, 3 - K)))
+    return np.concatenate([belief, top, entropy(belief), stop[:, None]], 1)
+
+
+def softmax(z: Array) -> Array:
+    z = np.exp(z - z.max(1, keepdims=True))
+    made: Array = z / z.sum(1, keepdims=True)
+    return made
+
+
+def softplus(x: Array) -> Array:
+    made: Array = np.logaddexp(0, x)
+    return made
+
+
+def layer(weights: Mapping[str, Array], name: str, dtype: Any) -> tuple[Array, Array]:
+    """Matrix (in, out) and bias of a linear layer."""
+    return np.ascontiguousarray(weights[f"{name}.weight"].T.astype(dtype)), weights[f"{name}.bias"].astype(dtype)
+
+
+def layers(weights: Mapping[str, Array], name: str, dtype: Any) -> list[tuple[Array, Array]]:
+    """All linear layers of a sequence, in order."""
+    found = sorted({int(key.split(".")[1]) for key in weights if key.startswith(f"{name}.")})
+    return [layer(weights, f"{name}.{i}", dtype) for i in found]

@@ -1,0 +1,188 @@
+"""One training for every price and every budget: a static order, made adaptive by gradients through its classifier."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from askwise.choosing import best_for
+from askwise.core.budget import Budget
+from askwise.core.checkpoint import Arrays, State, part
+from askwise.core.episode import Measure, measure, some_rows
+from askwise.core.family import FamilyTrainer
+from askwise.core.family_config import FamilyConfig
+from askwise.core.family_values import FamilyValues, InOrder
+from askwise.core.network import Encoder, Weights
+from askwise.core.order import elimination_order
+from askwise.core.policy import Greedy, Policy
+from askwise.core.prefixes import lengths_of
+from askwise.core.prices import Ints
+from askwise.core.problem import Problem
+from askwise.frontier import hull
+
+PRICES = 24  # points of the frontier, besides the prefixes of the order
+GLANCE = 8  # as many while it is trained
+MEASURING = 0.1  # share of the time that may go to measuring
+
+
+@dataclass(frozen=True)
+class Point:
+    """A policy of the family, at a price or along a prefix of the order, and what it came to on validation rows."""
+
+    lam: float
+    prefix: int | None  # so many tests of the order for everybody; None: adaptive, at price lam
+    found: Measure
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the family came to at one moment of its training."""
+
+    step: int
+    done: float
+    area: float  # under the validation hull, prefixes included
+    best: Measure  # the point with the least loss
+
+
+@dataclass
+class Kept:
+    """The best so far, and the course of the run."""
+
+    records: list[Record] = field(default_factory=list)
+    area: float = -np.inf
+    weights: Weights = field(default_factory=dict)
+    spent: float = 0.0  # seconds
+
+    def add(self, record: Record, weights: Weights) -> None:
+        self.records.append(record)
+        if record.area >= self.area:
+            self.area, self.weights = record.area, weights
+
+    def state(self) -> State:
+        arrays = {f"best/{name}": value for name, value in self.weights.items()}
+        return arrays, {"records": [asdict(r) for r in self.records], "area": self.area if self.records else None,
+                        "spent": self.spent}  # fmt: skip
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> Kept:
+        records = [Record(r["step"], r["done"], r["area"], Measure(**r["best"])) for r in facts["records"]]
+        return cls(records, facts["area"] if records else -np.inf, part(arrays, "best/"), facts["spent"])
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished training run."""
+
+    trainer: FamilyTrainer
+    weights: Weights
+    points: list[Point]
+    records: list[Record]
+    seconds: float
+    stopped: str
+
+    def policy(self, point: Point) -> Policy:
+        values = self.trainer.values(self.weights, point.lam)
+        return policy_of(values, self.trainer.rank, point.prefix)
+
+
+def policy_of(values: FamilyValues, rank: Ints, prefix: int | None) -> Greedy:
+    """Adaptive, or a prefix of the order."""
+    return Greedy(values if prefix is None else InOrder(values, rank, prefix))
+
+
+def run(
+    problem: Problem,
+    validation: Problem,
+    config: FamilyConfig | None = None,
+    seed: int = 0,
+    *,
+    encoder: Encoder | None = None,
+    time_limit: float | None = None,
+    threads: int = 1,
+    watch: Callable[[Record], None] | None = None,
+    save: Callable[[State], None] | None = None,
+    resume: State | None = None,
+) -> Run:
+    """Trains for so many seconds, the order included, or without a limit for `config.max_steps` steps. Now and then the family is
+    measured on validation rows, and the best is kept.
+
+    `save` is given the whole state after each measurement; `resume` takes such a state, whose seconds count.
+    """
+    kept = Kept() if resume is None else Kept.restore(*resume)
+    began = time.monotonic() - kept.spent
+    config = config or FamilyConfig.for_size(len(problem), problem.schema.n_tests)
+    if time_limit is not None:
+        config = config.but(max_steps=2**31)
+    order = elimination_order(problem, seed, threads=threads) if resume is None else resume[0]["order"]
+    trainer = FamilyTrainer(problem, validation, order, config, seed, encoder)
+    if resume is not None:
+        trainer.load(*resume)
+    some = some_rows(len(validation), config.measure_rows, seed)
+    started, before = time.monotonic(), trainer.done  # the order is paid from the same purse
+    pause = (1 - config.prefix_share) / config.snapshots
+    due = config.prefix_share if trainer.done < config.prefix_share else trainer.done + pause
+    while True:
+        if time_limit is not None:
+            left = max(began + time_limit - started, 1e-3)
+            trainer.done = min(1.0, before + (1 - before) * (time.monotonic() - started) / left)
+        finished = trainer.finished
+        if trainer.done >= due or finished:
+            at = time.monotonic()
+            weights = trainer.weights()
+            points = frontier(trainer, weights, validation, some, GLANCE)
+            area = area_of(points, trainer.scale.total)
+            kept.add(Record(trainer.step, trainer.done, area, min((p.found for p in points), key=lambda m: m.loss)), weights)
+            kept.spent = time.monotonic() - began
+            if watch is not None:
+                watch(kept.records[-1])
+            if time_limit:
+                pause = max(pause, (time.monotonic() - at) / time_limit / MEASURING)
+            due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
+            if save is not None:
+                (arrays, facts), (more, said) = trainer.state(), kept.state()
+                save(({**arrays, **more}, {**facts, **said}))
+        if finished:
+            break
+        trainer.advance()
+    points = frontier(trainer, kept.weights, validation, some_rows(len(validation), config.frontier_rows, seed), PRICES)
+    stopped = "time limit" if time_limit is not None else "end of the schedule"
+    return Run(trainer, kept.weights, points, kept.records, time.monotonic() - began, stopped)
+
+
+def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints | None, prices: int) -> list[Point]:
+    """All points of a family, measured: a grid of prices from too dear to nearly free, and prefixes of the order."""
+    points = []
+    prefixes = sorted({0, *lengths_of(problem, trainer.order, 20)})
+    choices: list[tuple[float, int | None]] = [(trainer.scale.high, k) for k in prefixes]
+    if trainer.began is not None:
+        choices += [(float(lam), None) for lam in np.geomspace(trainer.scale.high, trainer.scale.low, prices)]
+    for lam, prefix in choices:
+        policy = policy_of(trainer.values(weights, lam), trainer.rank, prefix)
+        points.append(Point(lam, prefix, measure(problem, policy, None, rows)))
+    return points
+
+
+def area_of(points: list[Point], total: float) -> float:
+    """Under the hull of minus the loss, from nothing to everything."""
+    cost, score = np.array([p.found.cost for p in points]), -np.array([p.found.loss for p in points])
+    on = hull(cost, score)
+    x, y = np.r_[cost[on], total], np.r_[score[on], score[on[-1]]]
+    return float(np.trapezoid(y, x) / total)
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, **settings: Any
+) -> list[Policy]:
+    """The policies whose costs and scores make the frontier."""
+    config = FamilyConfig.for_size(len(problem), problem.schema.n_tests).but(**settings)
+    done = run(problem, validation, config, seed, time_limit=seconds, threads=threads)
+    return [done.policy(p) for p in done.points]
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+    """The policy for a budget."""
+    return best_for(points(problem, validation, seconds=seconds, seed=seed), validation, budget, seed)

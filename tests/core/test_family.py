@@ -1,0 +1,189 @@
+"""The policy family: its NumPy twin, its checkpoints, the rules in every variant, and what it learns."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from naive import World, check_rules
+from worlds import VARIANTS, with_batch_norm, with_dropout, world
+
+from askwise.core.budget import HardBudget
+from askwise.core.episode import Cases, State, measure, rollout
+from askwise.core.family import FamilyTrainer
+from askwise.core.family_config import FamilyConfig
+from askwise.core.family_values import HATS, InOrder, Scale
+from askwise.core.policy import Greedy
+from askwise.core.problem import Problem, Schema
+from askwise.errors import InputError, StateError
+
+TINY = FamilyConfig(max_steps=12, width=8, bins=3, batch=8, cases=6, prefix_share=0.3, longest=4)
+
+
+def trainer(problem: Problem, config=TINY, seed=0, encoder=None) -> FamilyTrainer:
+    return FamilyTrainer(problem, problem, np.arange(problem.schema.n_tests)[::-1].copy(), config, seed, encoder)
+
+
+def finished(t: FamilyTrainer) -> FamilyTrainer:
+    while not t.finished:
+        t.advance()
+    return t
+
+
+def some_states(problem: Problem, seed=0, cap=None) -> State:
+    mask = np.random.default_rng(seed).random((len(problem), problem.schema.n_tests)) < 0.4
+    if problem.available is not None:
+        mask &= problem.available
+    return Cases(problem, np.arange(len(problem)), mask, cap).observe()
+
+
+# ------------------------------------------------------------------ prices and budgets as inputs
+
+
+def test_price_and_budget_lie_on_axes_of_hats():
+    scale = Scale(stake=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
+    lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / 7)])
+    found = scale.conditions(lam, np.array([1.0, 100.0, 99.999, 0.0]))
+    assert found.shape == (4, 2 * HATS + 1)
+    assert found[:, :HATS].sum(1) == pytest.approx(1)
+    assert found[0, 0] == found[1, 0] == found[2, HATS - 1] == 1  # a price of 0 is the least price
+    assert found[3, 1:3] == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert found[:, -1].tolist() == [0, 1, 0, 0]  # as much as everything costs is as good as no budget
+    assert found[1, HATS:-1].tolist() == [0] * HATS
+    assert found[0, HATS] == found[3, HATS] == 1
+    assert (scale.conditions(lam, None)[:, HATS:] == [0] * HATS + [1]).all()
+
+
+# ------------------------------------------------------------------ with and without torch
+
+
+@pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes"])
+@pytest.mark.parametrize("bins", [0, 3])
+def test_the_runtime_without_torch_says_the_same(name, bins):
+    w, data, _ = VARIANTS[name]
+    t = finished(trainer(w.problem(**data), TINY.but(bins=bins)))
+    cap = t.schema.prices.total // 2
+    state, lam = some_states(t.problem, cap=cap), 0.3
+    seen = t.values(t.weights(), lam).outlook(state)
+    with torch.no_grad():
+        mask = torch.from_numpy(state.mask).float()
+        inputs = t.mean.inputs(torch.from_numpy(state.values), mask)
+        logits, hidden = t.mean.logits(inputs)
+        belief = t.mean.belief(logits, mask)
+        decide = belief.exp() @ t.loss
+        conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
+        ends, price, ask = t.mean.judged(belief, hidden, conditions, decide.min(1).values)
+        scores = t.mean.scores(inputs, conditions)
+    for mine, theirs in zip(seen, (belief.exp(), decide, scores, ends, price, ask), strict=True):
+        assert (mine is None) == (theirs is None)
+        if theirs is not None:
+            assert mine == pytest.approx(theirs.numpy(), abs=1e-5)
+
+
+def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
+    t = finished(trainer(world().problem()))
+    state = some_states(t.problem)
+    values = t.values(t.weights(), 0.1)
+    q, seen = values(state), values.outlook(state)
+    tests = state.legal[:, t.schema.first_test :]
+    some = tests.any(1)
+    best = np.where(tests, q[:, t.schema.first_test :], -np.inf)[some]
+    assert best.max(1) == pytest.approx(-(seen.loss + seen.price + 1e-4)[some], abs=1e-5)
+    assert (best.argmax(1) == np.where(tests, seen.scores, -np.inf)[some].argmax(1)).all()
+
+
+def test_a_prefix_is_bought_in_its_order_and_nothing_else():
+    w = world()
+    t = finished(trainer(w.problem()))
+    for k in range(5):
+        done = rollout(t.problem, Greedy(InOrder(t.values(t.weights(), 0.1), t.rank, k)), None)
+        bought = done.action[done.action >= t.schema.first_test] - t.schema.first_test
+        assert bought.tolist() == t.order[:k].tolist() * len(t.problem)
+
+
+# ------------------------------------------------------------------ going on
+
+
+def everything(t: FamilyTrainer):
+    arrays, facts = t.state()
+    return {k: (v.dtype, v.shape, v.tobytes()) for k, v in arrays.items()}, json.dumps(facts)
+
+
+@pytest.mark.parametrize("encoder", [None, with_dropout, with_batch_norm])
+@pytest.mark.parametrize("name", ["missing", "existing classifier"])
+def test_a_run_killed_at_any_moment_goes_on_as_if_it_had_not_been(name, encoder):
+    problem = VARIANTS[name][0].problem()
+    whole = trainer(problem, encoder=encoder)
+    for _ in range(TINY.max_steps):
+        other = trainer(problem, encoder=encoder)
+        arrays, facts = whole.state()
+        other.load({k: v.copy() for k, v in arrays.items()}, json.loads(json.dumps(facts)))
+        whole.advance()
+        other.advance()
+        assert everything(other) == everything(whole)
+
+
+def test_a_checkpoint_of_another_run_is_refused():
+    one, other = trainer(world().problem()), trainer(world().problem(), TINY.but(width=9))
+    with pytest.raises(StateError, match=r"another run: its setting 'width' is 8, here it is 9"):
+        other.load(*one.state())
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
+    a, b, c = (finished(trainer(world().problem(), seed=seed)).weights() for seed in (0, 0, 1))
+    assert all(np.array_equal(a[k], b[k]) for k in a)
+    assert not all(np.array_equal(a[k], c[k]) for k in a)
+
+
+@pytest.mark.parametrize(("setting", "value"), [("width", 0), ("batch", -1), ("prefix_share", 1.0), ("averaging", float("nan"))])
+def test_settings_that_make_no_sense_are_named(setting, value):
+    with pytest.raises(InputError, match=setting):
+        FamilyConfig(**{setting: value})
+    with pytest.raises(InputError, match="there is no setting 'wide'"):
+        FamilyConfig.from_dict({"wide": 1})
+
+
+# ------------------------------------------------------------------ every variant of the problem
+
+
+@pytest.mark.parametrize("encoder", [None, with_dropout], ids=["dense", "own encoder"])
+@pytest.mark.parametrize("name", [n for n in VARIANTS if VARIANTS[n][2] == {}])
+def test_every_variant_trains_and_obeys_the_rules(name, encoder):
+    w, data, _ = VARIANTS[name]
+    problem = w.problem(**data)
+    t = finished(trainer(problem, encoder=encoder))
+    assert all(np.isfinite(v).all() for v in t.weights().values())
+    for hard in (None, "0.9", "0.3"):
+        cap = None if hard is None else HardBudget(hard).cap(problem.schema.prices)
+        for lam in (0.0, 0.05, 3.0):
+            values = t.values(t.weights(), lam)
+            for q in (values, InOrder(values, t.rank, 3)):
+                ruled = World(**{**w.__dict__, "hard": hard, "loss": problem.loss.tolist()})
+                check_rules(ruled, problem, rollout(problem, Greedy(q), cap))
+
+
+# ------------------------------------------------------------------ a problem whose answer is known
+
+
+def test_one_training_serves_every_price_and_every_hard_budget():
+    # `a` is the label, `b` is noise, `c` is nearly always right and cheap
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=1_000)
+    a, b = 2 * y - 1, rng.choice([-1, 1], 1_000)
+    c = np.where(rng.random(1_000) < 0.85, a, -a)
+    schema = Schema.build(["a", "b", "c"], ["no", "yes"], {"a": 3, "b": 1, "c": 1})
+    problem = Problem.build(schema, np.stack([a, b, c], 1).astype(np.float32), np.where(y, "yes", "no"))
+    config = FamilyConfig(max_steps=1_000, width=32, bins=0, batch=64, cases=64, averaging=0.99, longest=3, choose_rate=2e-3)
+    t = finished(FamilyTrainer(problem, problem, np.array([1, 2, 0]), config))
+
+    def found(lam: float, hard: float | None = None) -> tuple[float, float]:
+        cap = None if hard is None else HardBudget(hard).cap(schema.prices)
+        m = measure(problem, Greedy(t.values(t.weights(), lam)), cap)
+        return m.cost, m.accuracy
+
+    right = float((c == a).mean())
+    assert found(0.02) == (pytest.approx(3, abs=0.05), pytest.approx(1, abs=0.01))  # worth 0.06
+    assert found(0.2) == (pytest.approx(1, abs=0.1), pytest.approx(right, abs=0.01))  # `a` is too dear, 0.3 for 0.2 is not
+    assert found(0.45)[0] < 0.1
+    assert found(0.0, 2) == (pytest.approx(1, abs=1.0), pytest.approx(right, abs=0.01))
+    assert found(0.0, 3)[1] == pytest.approx(1, abs=0.01)

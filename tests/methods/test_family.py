@@ -1,0 +1,83 @@
+"""Training a family to its end: time, what is kept, going on, and budgets."""
+
+import json
+
+import numpy as np
+import pytest
+
+from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
+from askwise.core.episode import measure, rollout
+from askwise.core.family_config import FamilyConfig
+from askwise.core.problem import Problem, Schema
+from askwise.methods import family
+
+TINY = FamilyConfig(max_steps=60, width=16, bins=4, batch=32, cases=16, longest=4, snapshots=3)
+
+
+def problem(rows=300, seed=0, holes=0.0) -> Problem:
+    """`near` tells most, `far` the rest, the others nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "yes", "no")
+    X[rng.random(X.shape) < holes] = np.nan
+    return Problem.build(Schema.build(["near", "far", "x", "z"], ["no", "yes"], {"near": 2, "far": 1, "x": 1, "z": 1}), X, y)
+
+
+@pytest.fixture(scope="module")
+def done() -> family.Run:
+    return family.run(problem(), problem(seed=1), TINY)
+
+
+def test_it_is_measured_now_and_then_and_the_best_is_kept(done):
+    assert [r.step for r in done.records] == sorted({r.step for r in done.records})
+    assert done.records[-1].step == TINY.max_steps
+    assert len(done.records) == 4  # at the end of the prefixes and three times more
+    best = max(done.records, key=lambda r: (r.area, r.step))
+    again = family.frontier(done.trainer, done.weights, done.trainer.validation, None, family.GLANCE)
+    assert family.area_of(again, done.trainer.scale.total) == pytest.approx(best.area)
+
+
+def test_the_frontier_has_every_prefix_and_what_they_cost(done):
+    prefixes = [p for p in done.points if p.prefix is not None]
+    assert [p.prefix for p in prefixes] == [0, 1, 2, 3, 4]
+    prices = done.trainer.schema.prices
+    for p in prefixes:
+        held = np.isin(np.arange(4), done.trainer.order[: p.prefix])[None]
+        assert p.found.cost == pytest.approx(float(prices.money(prices.cost(held)[0])))
+
+
+def test_a_point_is_the_policy_it_was_measured_with(done):
+    for p in done.points[::5]:
+        assert measure(done.trainer.validation, done.policy(p), None) == p.found
+
+
+def test_steps_repeat_exactly_and_a_stopped_run_goes_on(done):
+    states = []
+    whole = family.run(problem(), problem(seed=1), TINY, save=lambda s: states.append(json.loads(json.dumps(s[1])) and s))
+    assert all(np.array_equal(whole.weights[k], done.weights[k]) for k in done.weights)
+    for arrays, facts in states[:-1]:
+        copy = {k: v.copy() for k, v in arrays.items()}, json.loads(json.dumps(facts))
+        rest = family.run(problem(), problem(seed=1), TINY, resume=copy)
+        assert rest.records == whole.records
+        assert all(np.array_equal(rest.weights[k], whole.weights[k]) for k in whole.weights)
+
+
+def test_time_ends_it():
+    run = family.run(problem(holes=0.2), problem(seed=1, holes=0.2), TINY, time_limit=1.0)
+    assert run.stopped == "time limit"
+    assert run.records[-1].done == 1
+    assert run.seconds < 6
+    nothing = family.run(problem(), problem(seed=1), TINY, time_limit=0.0)
+    assert len(nothing.records) == 1
+
+
+@pytest.mark.parametrize("budget", [Tradeoff(0.05), AverageBudget(1.2), HardBudget(3), AverageBudget(1.2) & HardBudget(3)], ids=str)
+def test_fit_gives_a_policy_that_keeps_to_the_budget(budget):
+    validation = problem(seed=1)
+    policy = family.fit(problem(), validation, budget, seconds=1)
+    cap = budget.cap(validation.schema.prices)
+    done = rollout(validation, policy, cap)
+    if cap is not None:
+        assert done.cost.max() <= cap
+    if budget.average is not None:
+        assert measure(validation, policy, cap).cost <= 1.2 * 1.15  # each case draws

@@ -16,11 +16,22 @@ LEVELS = [
     {"errors", "files"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
-    {"estimator", "benchmark", "session", "store", "export", "gym", "plots", "model"},
+    {"estimator", "learning", "benchmark", "session", "store", "export", "gym", "plots", "model"},
     {"fitting", "report"},
     {"cli", "web", "__main__"},
 ]
-WITHOUT_TORCH = ["prices", "checks", "problem", "budget", "episode", "policy", "config", "dense"]
+WITHOUT_TORCH = [
+    "prices",
+    "checks",
+    "problem",
+    "budget",
+    "episode",
+    "policy",
+    "config",
+    "dense",
+    "family_config",
+    "family_values",
+]
 
 
 def name_of(path: Path) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
+from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
 from askwise.data.external import answers, features, needed
@@ -25,7 +24,8 @@ from askwise.data.frames import _array, columns_of
 from askwise.data.prepare import listed, schema_of, stratified
 from askwise.data.values import missing
 from askwise.errors import InputError
-from askwise.model import AcquisitionReport, Model, Point, checked
+from askwise.learning import check, learn
+from askwise.model import AcquisitionReport, Model, checked
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,7 +60,9 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Makes an encoder of your own, see `askwise.core.network.Encoder`.
     n_restarts : int
         Trains so many times and keeps the best on validation rows.
-    config : TrainConfig, optional
+    algorithm : {'paper', 'family'}
+        The paper's, which learns for one budget, or one training for every price and every budget.
+    config : TrainConfig or FamilyConfig, optional
         All settings of training; by default they follow from the size of the data.
     validation_fraction : float
         Share of the rows that is kept for choosing.
@@ -87,7 +89,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling: str = "columns",
         network: Any = None,
         n_restarts: int = 1,
-        config: TrainConfig | None = None,
+        algorithm: str = "paper",
+        config: TrainConfig | FamilyConfig | None = None,
         validation_fraction: float = 0.25,
         time_limit: float | None = None,
         unit: str = "",
@@ -107,6 +110,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.scaling = scaling
         self.network = network
         self.n_restarts = n_restarts
+        self.algorithm = algorithm
         self.config = config
         self.validation_fraction = validation_fraction
         self.time_limit = time_limit
@@ -162,8 +166,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"time_limit is {self.time_limit!r}; it must be a number of seconds, 0 or more, or None")
         if not (isinstance(self.validation_fraction, number) and 0 <= self.validation_fraction < 1):
             raise InputError(f"validation_fraction is {self.validation_fraction!r}; it must be from 0 to below 1")
-        if self.config is not None and not isinstance(self.config, TrainConfig):
-            raise InputError(f"config is {self.config!r}; it must be a TrainConfig")
+        check(self.algorithm, self.config)
         if isinstance(self.random_state, (int, np.integer)) and self.random_state < 0:
             raise InputError(f"random_state is {self.random_state}; it must be 0 or more")
         checked(self.budget)
@@ -187,53 +190,29 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, problem: Problem, validation: Problem, encoding: Encoding, known: tuple[str, ...], seed: int, watch: Any,
         more: dict[str, Any],
     ) -> Model:  # fmt: skip
-        import torch
-
-        from askwise.core.network import dense
-        from askwise.methods import paper
-
         budget = checked(self.budget)
-        config = self.config or TrainConfig.for_size(len(problem), problem.schema.n_tests)
         if watch is None and self.verbose:
             watch = _print
-        before, more = _timed(more)
-        runs = [
-            paper.run(
-                problem, validation, budget, config, seed + i, encoder=self.network or dense, time_limit=self.time_limit,
-                watch=watch, **more,
-            )
-            for i in range(self.n_restarts)
-        ]  # fmt: skip
-        best = min(runs, key=lambda run: run.history.value(budget))
-        history = best.history
-        points = [
-            Point(float(r.lam), r.cost, r.validation.loss, r.validation.accuracy, r.validation.error, history.weights.get(i))
-            for i, r in enumerate(history.records) if i == 0 or i in history.weights
-        ]  # fmt: skip
-        facts = {
-            "config": config.to_dict(),
-            "stake": problem.stake,
-            "stopped": best.stopped,
-            "seconds": round(before + best.seconds, 1),
-            "rows": [len(problem), len(validation)],
-            "data": problem.fingerprint,
-            "records": [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records],
-            "versions": {"askwise": version("askwise"), "torch": torch.__version__, "numpy": np.__version__},
-        }
+        learned = learn(
+            self.algorithm, problem, validation, budget, self.config, seed, self.n_restarts, encoder=self.network,
+            time_limit=self.time_limit, watch=watch, **more,
+        )  # fmt: skip
         return Model(
             schema=problem.schema,
             encoding=encoding,
             loss=problem.loss,
-            at_once=paper.decide_at_once(problem).q.classes,  # type: ignore[attr-defined]
-            points=tuple(sorted(points, key=lambda p: (p.cost, p.weights is not None))),
+            at_once=learned.at_once,
+            points=learned.points,
             trained_for=budget,
             budget=budget,
             known=known,
             seed=seed,
             unit=self.unit,
-            facts=facts,
+            facts=learned.facts,
             external=self.external,
             encoder=self.network,
+            family=learned.family,
+            caps=learned.caps,
         )
 
     # ------------------------------------------------------------------ use
@@ -341,16 +320,6 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """How long the earlier parts of a resumed training took, and its arguments such that states tell it to the next part."""
-    before = float(run["resume"][1].get("seconds", 0)) if run.get("resume") else 0.0
-    save = run.get("save")
-    if save is None:
-        return before, run
-    began = time.monotonic()
-    return before, {**run, "save": lambda state: save((state[0], {**state[1], "seconds": before + time.monotonic() - began}))}
 
 
 def _print(record: Any) -> None:

@@ -182,7 +182,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     weight = given.class_weight or usual
     classifier = CostlyClassifier(
         budget=None if budget == Budget() else budget, class_weight=None if weight == "none" else weight,
-        n_restarts=given.restarts, time_limit=limit, random_state=given.seed,
+        n_restarts=given.restarts, algorithm=given.algorithm, time_limit=limit, random_state=given.seed,
         unit=given.unit or ("dollars" if given.data == "thyroid" else ""),
         **settings,
     )  # fmt: skip

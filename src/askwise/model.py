@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.core.dense import DenseValues
 from askwise.core.episode import Cases, Episodes, rollout
+from askwise.core.family_values import Family
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
@@ -40,7 +42,8 @@ class Point:
     loss: float
     accuracy: float
     error: float  # standard error of the loss
-    weights: dict[str, NDArray[Any]] | None  # None: decides at once
+    weights: dict[str, NDArray[Any]] | None  # None: decides at once, or is of a family, whose points share their weights
+    prefix: int | None = None  # of a family: so many tests of a fixed order for everybody; None: adaptive
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,8 @@ class Model:
     facts: dict[str, Any]  # settings, versions, metrics, fingerprint of the data
     external: Any = None  # an existing classifier, fitted or `Recorded`
     encoder: Encoder | None = None  # of the user's own
+    family: Family | None = None  # one set of weights for all points, at any price and any hard budget
+    caps: tuple[tuple[float, Point], ...] = ()  # of a family: what some hard budgets came to
 
     # ------------------------------------------------------------------ budgets
 
@@ -88,9 +93,28 @@ class Model:
         cost, loss, error = (np.array([getattr(p, name) for p in self.points]) for name in ("cost", "loss", "error"))
         return choose(cost, -loss, error, self.budget)
 
+    @cached_property
+    def _capped(self) -> tuple[float, Point] | None:
+        """Of a family under nothing but a hard budget: the best of what was measured at this budget or a smaller one, to which
+        it then keeps."""
+        if not self.caps or self.budget.hard is None or self.budget.average is not None or self.budget.lam:
+            return None
+        below = [(cap, point) for cap, point in self.caps if cap <= self.budget.hard]
+        if not below or below[-1][1].loss <= min(point.loss for _, point in below):
+            return float(self.budget.hard), below[-1][1] if below else self.points[0]
+        return min(below, key=lambda found: found[1].loss)
+
+    @property
+    def cap(self) -> int | None:
+        """What no case may exceed, in units of the prices."""
+        hard = self.budget if self._capped is None else Budget(hard=Fraction(str(self._capped[0])))
+        return hard.cap(self.schema.prices)
+
     @property
     def expected(self) -> dict[str, float]:
         """What the model is expected to come to at its budget."""
+        if self._capped is not None:
+            return {name: getattr(self._capped[1], name) for name in ("cost", "loss", "accuracy")}
         return {name: self.blend.mean([getattr(p, name) for p in self.points]) for name in ("cost", "loss", "accuracy")}
 
     @property
@@ -103,6 +127,8 @@ class Model:
         they must not become smaller than the one it was trained for. With a larger one it still keeps to that, and says so: what
         it would do with more money was never measured."""
         budget = checked(budget)
+        if self.family is not None:  # knows every budget
+            return replace(self, budget=budget)
         trained = self.trained_for.hard
         if budget.hard is not None and (trained is None or budget.hard < trained):
             was = "without a hard budget" if trained is None else f"for a hard budget of {float(trained):g}"
@@ -127,13 +153,18 @@ class Model:
 
     def _policy(self, dtype: Any) -> Policy:
         blend = self.blend
+        if self._capped is not None and self.family is not None:
+            return self.family.policy(self._capped[1].lam, self._capped[1].prefix, dtype)
         if not blend.share:
             return self.arm(blend.first, dtype)
         return Mixture(self.arm(blend.first, dtype), self.arm(blend.second, dtype), blend.share, self.seed)
 
     def arm(self, i: int, dtype: Any = np.float32) -> Greedy:
         """The policy of one point."""
-        weights = self.points[i].weights
+        point = self.points[i]
+        if self.family is not None:
+            return self.family.policy(point.lam, point.prefix, dtype)
+        weights = point.weights
         if weights is None:
             return Greedy(Constant(self.at_once))
         if self.encoder is None:
@@ -173,7 +204,7 @@ class Model:
         save(self, path)
 
     def rollout(self, problem: Problem) -> Episodes:
-        return rollout(problem, self.policy, self.budget.cap(self.schema.prices))
+        return rollout(problem, self.policy, self.cap)
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case."""
@@ -210,7 +241,11 @@ class Model:
             part = slice(i, i + chunk)
             state = Cases(problem, done.row[part], done.mask[part], None).observe()
             q: NDArray[Any] = self._precise.values(state)  # type: ignore[attr-defined]
-            out[part] = probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
+            expected = -q[:, : self.schema.n_classes].astype(np.float64)
+            if self.family is None:
+                out[part] = probabilities(expected, self.loss)
+            else:  # its values are of cases as they come
+                out[part] = probabilities(expected, self.loss / self.stake, as_they_come=True)
         if problem.external is not None:  # what the existing classifier says is believed
             last = done.action[done.first + done.length - 1]
             asked = (last == self.schema.n_classes) & (done.decision != out.argmax(1))
@@ -228,14 +263,17 @@ class Model:
         return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
 
 
-def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.float64]:
-    """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1.
+def probabilities(
+    expected_loss: NDArray[np.float64], loss: NDArray[np.float64], as_they_come: bool = False
+) -> NDArray[np.float64]:
+    """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1 or,
+    for cases as they come, losses as they are.
 
     For 0/1 losses p = 1 - e. Estimates are not exact, so what comes out is moved to the nearest probabilities, which keeps the
     order of the classes wherever these differ.
     """
     stakes = loss.max(1, keepdims=True)
-    scaled = loss / np.where(stakes > 0, stakes, 1)
+    scaled = loss if as_they_come else loss / np.where(stakes > 0, stakes, 1)
     K = len(loss)
     usual = np.allclose(scaled, 1 - np.eye(K))
     p = 1 - expected_loss if usual else expected_loss @ np.linalg.pinv(scaled)

@@ -113,7 +113,7 @@ def _frontier_figure(model: Model, problem: Problem | None) -> Any:
     validation = [p.cost for p in points], [score(p.loss, p.accuracy) for p in points]
     test, prior, best = None, validation[1][0], (expected["cost"], score(expected["loss"], expected["accuracy"]))
     if problem is not None:
-        cap = model.budget.cap(model.schema.prices)
+        cap = model.cap
         found = [measure(problem, model.arm(i), cap) for i in range(len(points))]
         test = [m.cost for m in found], [score(m.loss, m.accuracy) for m in found]
         here = measure(problem, model.policy, cap)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases
+from askwise.core.family_values import Family, Scale
 from askwise.core.prices import Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
@@ -63,6 +64,9 @@ def save(model: Model, path: str | Path) -> None:
     arrays["loss"] = model.loss
     if schema.external_needs is not None:
         arrays["external_needs"] = schema.external_needs
+    if model.family is not None:
+        arrays |= {f"family/{name}": value for name, value in model.family.weights.items()}
+        arrays["rank"] = model.family.rank
     card = {
         "columns": schema.columns,
         "tests": schema.tests,
@@ -71,9 +75,9 @@ def save(model: Model, path: str | Path) -> None:
         "money": str(prices.unit),
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
-        "points": [
-            {"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy, "error": p.error} for p in model.points
-        ],
+        "points": [_told(p) for p in model.points],
+        "caps": [[cap, _told(p)] for cap, p in model.caps],
+        "scale": None if model.family is None else model.family.scale.to_dict(),
         "trained_for": model.trained_for.to_dict(),
         "budget": model.budget.to_dict(),
         "known": model.known,
@@ -84,6 +88,10 @@ def save(model: Model, path: str | Path) -> None:
         "recorded": model.external.column if isinstance(model.external, Recorded) else None,
     }
     _write(path, MODEL, arrays, card)
+
+
+def _told(point: Point) -> dict[str, Any]:
+    return {name: getattr(point, name) for name in ("lam", "cost", "loss", "accuracy", "error", "prefix")}
 
 
 def load(path: str | Path, *, external: Any = None, network: Any = None) -> Model:
@@ -118,7 +126,8 @@ def _rehearse(model: Model) -> None:
     _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are told")
     _must(_numbers([model.facts["stake"]]) and model.stake > 0, "something is at stake")
     first, costs = model.points[0], [p.cost for p in model.points]
-    _must(_numbers([x for p in model.points for x in (p.lam, p.cost, p.loss, p.accuracy, p.error)]), "points are numbers")
+    everywhere = [*model.points, *(p for _, p in model.caps)]
+    _must(_numbers([x for p in everywhere for x in (p.lam, p.cost, p.loss, p.accuracy, p.error)]), "points are numbers")
     _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
     for budget in (model.budget, model.trained_for):
         _must(
@@ -127,9 +136,10 @@ def _rehearse(model: Model) -> None:
     everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
     problem = Problem(schema, np.zeros((2, len(schema.columns)), np.float32), None, None, everything, model.loss, None,
                       None if schema.external_needs is None else np.zeros(2, np.int64), None)  # fmt: skip
-    state = Cases.start(problem, np.arange(2), model.budget.cap(prices)).observe()
-    for i in range(1, len(costs)):
-        for values in model.points[i].weights.values():  # type: ignore[union-attr]
+    state = Cases.start(problem, np.arange(2), model.cap).observe()
+    shared = None if model.family is None else model.family.weights
+    for i in range(0 if shared else 1, len(costs)):
+        for values in (shared or model.points[i].weights or {}).values():
             _must(values.dtype.kind in "fiu" and bool(np.isfinite(values).all()), "weights are numbers")
         q = model.arm(i).values(state)
         _must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
@@ -182,6 +192,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         ):
             raise StateError(f"{path!r} is damaged: the network of point {i} does not fit its {F} tests and {K} classes")
         points.append(Point(**point, weights=weights or None))
+    family = None if card["scale"] is None else _family(arrays, card, schema, network)
     return Model(
         schema=schema,
         encoding=Encoding.from_dict(card["encoding"]),
@@ -196,7 +207,22 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         facts=card["facts"],
         external=external,
         encoder=network,
+        family=family,
+        caps=tuple((cap, Point(**point, weights=None)) for cap, point in card["caps"]),
     )
+
+
+def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
+    weights = {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
+    scale, rank = Scale(**card["scale"]), arrays["rank"]
+    _must(_numbers(scale.to_dict().values()) and min(scale.to_dict().values()) > 0 and scale.low < scale.high, "the scale is")
+    _must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
+    trunks = None
+    if network is not None:
+        from askwise.core.family_network import own_trunks
+
+        trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), network, weights)
+    return Family(weights, scale, rank, arrays["loss"], schema.owner, trunks)
 
 
 def _fraction(text: Any) -> Fraction:

@@ -23,8 +23,8 @@ from torch.nn import functional
 from askwise.core.checkpoint import Arrays, State, load_moments, moments_of, own_random_numbers, part, same_run
 from askwise.core.episode import Cases
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_network import Conditioned, FamilyNetwork
-from askwise.core.family_values import TIE, FamilyValues, Scale
+from askwise.core.family_network import Bins, FamilyNetwork, own_trunks
+from askwise.core.family_values import TIE, Family, FamilyValues, Scale
 from askwise.core.network import Encoder, Weights, load_weights, weights_of
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem
@@ -60,7 +60,7 @@ class FamilyTrainer:
         encoder: Encoder | None = None,
     ) -> None:  # fmt: skip
         self.problem, self.validation = problem.trainable(), validation.labelled()
-        self.config, self.seed, self.schema = config, seed, problem.schema
+        self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
         self.scale = Scale.of(problem)
         self.order, self.rank = order, np.argsort(order)
         self.rng = np.random.default_rng(seed)
@@ -76,7 +76,8 @@ class FamilyTrainer:
         self.weight = torch.from_numpy(stakes).float()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.network = FamilyNetwork(problem, config.width, config.bins, encoder).eval()
+            bins = Bins(problem, config.bins) if config.bins and encoder is None else None
+            self.network = FamilyNetwork(problem.schema, config.width, bins, encoder).eval()
             self.torch_rng = torch.get_rng_state()
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
@@ -292,14 +293,14 @@ class FamilyTrainer:
         """Of the averaged networks."""
         return weights_of(self.mean)
 
+    def family(self, weights: Weights) -> Family:
+        """What can be used without this run."""
+        trunks = None if self.encoder is None else own_trunks(self.schema, self.config.width, self.encoder, weights)
+        return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, trunks)
+
     def values(self, weights: Weights, lam: float) -> FamilyValues:
         """A family's values at one price."""
-        trunks = None
-        if isinstance(self.network.choose, Conditioned):
-            network = copy.deepcopy(self.mean)
-            load_weights(network, weights)
-            trunks = network.trunks()
-        return FamilyValues(weights, self.scale, self.problem.loss, self.schema.owner, lam, trunks)
+        return self.family(weights).values(lam)
 
     def _labels(self, problem: Problem, row: Ints) -> Tensor:
         assert problem.y is not None

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.core.family_values import CONDITIONS, Trunk, encode
-from askwise.core.network import Encoder, encoded_width, stack
+from askwise.core.network import Encoder, Weights, encoded_width, load_weights, stack
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
 
@@ -18,12 +18,10 @@ class FamilyNetwork(nn.Module):
 
     owner: Tensor
 
-    def __init__(self, problem: Problem, width: int, bins: int, encoder: Encoder | None = None) -> None:
+    def __init__(self, schema: Schema, width: int, bins: Bins | None = None, encoder: Encoder | None = None) -> None:
         super().__init__()
-        schema = problem.schema
         K, F = schema.n_classes, schema.n_tests
-        self.bins = 0 if encoder else bins
-        self.encode = Bins(problem, self.bins) if self.bins else None
+        self.encode = bins if encoder is None else None
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
         columns = len(schema.columns) if self.encode is None else len(self.encode.source)
         self.classify: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
@@ -158,6 +156,14 @@ class Conditioned(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         seen, conditions = inputs[:, : self.inputs], inputs[:, self.inputs :]
         return functional.relu(self.mix(torch.cat([self.encoder(seen), conditions], 1)))
+
+
+def own_trunks(schema: Schema, width: int, encoder: Encoder, weights: Weights) -> tuple[Trunk, Trunk]:
+    """The large networks of a family whose encoder is the user's own, from their weights."""
+    with torch.random.fork_rng(devices=[]):
+        network = FamilyNetwork(schema, width, encoder=encoder)
+    load_weights(network, weights)
+    return network.eval().trunks()
 
 
 def entropy(log_belief: Tensor) -> Tensor:

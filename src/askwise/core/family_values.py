@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.episode import State
+from askwise.core.policy import Greedy
 from askwise.core.problem import Doubles, Floats, Problem
 
 Array = NDArray[Any]
@@ -84,6 +85,27 @@ class Outlook(NamedTuple):
 
 
 Trunk = Callable[[Array, Array, Array], Array]  # values (B, C), mask (B, F), conditions (B, 0 or 17) -> B, W
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """What one training learned: a policy for every price and every budget."""
+
+    weights: Mapping[str, Array]
+    scale: Scale
+    rank: Array  # F: the place of each test in the static order
+    loss: Doubles  # K, K
+    owner: Array  # C
+    trunks: tuple[Trunk, Trunk] | None = None  # of an encoder of the user's own
+
+    def values(self, lam: float, dtype: Any = np.float32) -> FamilyValues:
+        """Adaptive, at a price."""
+        return FamilyValues(self.weights, self.scale, self.loss, self.owner, lam, self.trunks, dtype)
+
+    def policy(self, lam: float, prefix: int | None = None, dtype: Any = np.float32) -> Greedy:
+        """Adaptive at a price or, with a prefix, so many tests of the order for everybody."""
+        values = self.values(lam, dtype)
+        return Greedy(values if prefix is None else InOrder(values, self.rank, prefix))
 
 
 class FamilyValues:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,17 @@ from askwise.core.checkpoint import Arrays, State, part
 from askwise.core.episode import Measure, measure, some_rows
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import FamilyValues, InOrder
+from askwise.core.family_values import Family
 from askwise.core.network import Encoder, Weights
 from askwise.core.order import elimination_order
-from askwise.core.policy import Greedy, Policy
+from askwise.core.policy import Policy
 from askwise.core.prefixes import lengths_of
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.frontier import hull
 
 PRICES = 24  # points of the frontier, besides the prefixes of the order
+CAPS = 10  # hard budgets that are measured
 GLANCE = 8  # as many while it is trained
 MEASURING = 0.1  # share of the time that may go to measuring
 
@@ -45,7 +47,12 @@ class Record:
     step: int
     done: float
     area: float  # under the validation hull, prefixes included
-    best: Measure  # the point with the least loss
+    lam: float  # of the point with the least loss
+    validation: Measure  # of that point
+
+    @property
+    def cost(self) -> float:
+        return self.validation.cost
 
 
 @dataclass
@@ -69,7 +76,7 @@ class Kept:
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> Kept:
-        records = [Record(r["step"], r["done"], r["area"], Measure(**r["best"])) for r in facts["records"]]
+        records = [Record(**{**r, "validation": Measure(**r["validation"])}) for r in facts["records"]]
         return cls(records, facts["area"] if records else -np.inf, part(arrays, "best/"), facts["spent"])
 
 
@@ -80,18 +87,21 @@ class Run:
     trainer: FamilyTrainer
     weights: Weights
     points: list[Point]
+    caps: list[tuple[float, Point]]  # hard budgets, and what is best there: adaptive, or the order as far as it goes
     records: list[Record]
     seconds: float
     stopped: str
 
+    @property
+    def area(self) -> float:
+        return area_of(self.points, self.trainer.scale.total)
+
+    @cached_property
+    def family(self) -> Family:
+        return self.trainer.family(self.weights)
+
     def policy(self, point: Point) -> Policy:
-        values = self.trainer.values(self.weights, point.lam)
-        return policy_of(values, self.trainer.rank, point.prefix)
-
-
-def policy_of(values: FamilyValues, rank: Ints, prefix: int | None) -> Greedy:
-    """Adaptive, or a prefix of the order."""
-    return Greedy(values if prefix is None else InOrder(values, rank, prefix))
+        return self.family.policy(point.lam, point.prefix)
 
 
 def run(
@@ -135,7 +145,8 @@ def run(
             weights = trainer.weights()
             points = frontier(trainer, weights, validation, some, GLANCE)
             area = area_of(points, trainer.scale.total)
-            kept.add(Record(trainer.step, trainer.done, area, min((p.found for p in points), key=lambda m: m.loss)), weights)
+            best = min(points, key=lambda p: (p.found.loss, p.found.cost))
+            kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
             kept.spent = time.monotonic() - began
             if watch is not None:
                 watch(kept.records[-1])
@@ -148,22 +159,38 @@ def run(
         if finished:
             break
         trainer.advance()
-    points = frontier(trainer, kept.weights, validation, some_rows(len(validation), config.frontier_rows, seed), PRICES)
+    measured = some_rows(len(validation), config.frontier_rows, seed)
+    points = frontier(trainer, kept.weights, validation, measured, PRICES)
+    caps = under_caps(trainer, kept.weights, validation, measured)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
-    return Run(trainer, kept.weights, points, kept.records, time.monotonic() - began, stopped)
+    return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - began, stopped)
 
 
 def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints | None, prices: int) -> list[Point]:
     """All points of a family, measured: a grid of prices from too dear to nearly free, and prefixes of the order."""
-    points = []
+    points, family = [], trainer.family(weights)
     prefixes = sorted({0, *lengths_of(problem, trainer.order, 20)})
     choices: list[tuple[float, int | None]] = [(trainer.scale.high, k) for k in prefixes]
     if trainer.began is not None:
         choices += [(float(lam), None) for lam in np.geomspace(trainer.scale.high, trainer.scale.low, prices)]
     for lam, prefix in choices:
-        policy = policy_of(trainer.values(weights, lam), trainer.rank, prefix)
-        points.append(Point(lam, prefix, measure(problem, policy, None, rows)))
+        points.append(Point(lam, prefix, measure(problem, family.policy(lam, prefix), None, rows)))
     return points
+
+
+def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints) -> list[tuple[float, Point]]:
+    """What is best under some hard budgets from the cheapest test to everything."""
+    family, prices, scale = trainer.family(weights), problem.schema.prices, trainer.scale
+    found = []
+    for cap in np.unique(
+        np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS).astype(int)
+    ):
+        choices: list[int | None] = [0, problem.schema.n_tests]
+        if trainer.began is not None:
+            choices.append(None)
+        points = [Point(0.0, k, measure(problem, family.policy(0.0, k), int(cap), rows)) for k in choices]
+        found.append((float(prices.money(int(cap))), min(points, key=lambda p: (p.found.loss, p.found.cost))))
+    return found
 
 
 def area_of(points: list[Point], total: float) -> float:

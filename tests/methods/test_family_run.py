@@ -71,7 +71,9 @@ def test_time_ends_it():
     assert len(nothing.records) == 1
 
 
-@pytest.mark.parametrize("budget", [Tradeoff(0.05), AverageBudget(1.2), HardBudget(3), AverageBudget(1.2) & HardBudget(3)], ids=str)
+@pytest.mark.parametrize(
+    "budget", [Tradeoff(0.05), AverageBudget(1.2), HardBudget(3), AverageBudget(1.2) & HardBudget(3)], ids=str
+)
 def test_fit_gives_a_policy_that_keeps_to_the_budget(budget):
     validation = problem(seed=1)
     policy = family.fit(problem(), validation, budget, seconds=1)

@@ -1,0 +1,97 @@
+"""One family training per small problem against exact optima at 10 prices and 10 hard budgets.
+
+    ./dev sh python -m benchmarks.known_optima.family [--seeds 0:20] [--processes 2]
+
+Rows are appended to family.jsonl as they finish; what is there is not run again. The table is written to family.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from askwise.core.budget import Budget, HardBudget, Tradeoff
+from askwise.core.episode import measure
+from askwise.core.family_config import FamilyConfig
+from askwise.data.small_problems import small_problem
+from askwise.methods import exact, family
+from benchmarks import rows
+
+HERE = Path(__file__).parent
+CONFIG = FamilyConfig(max_steps=4_000, width=64, bins=0, batch=128, cases=128, averaging=0.995, longest=8)
+HEAD = """Made by `./dev sh python -m benchmarks.known_optima.family`: one training per problem. Regret is
+(learned - optimum) / (best without spending - optimum), the largest over 10 prices and over 10 hard budgets. Near enough is at
+most 0.05, or 0.004 absolute where hardly anything can be gained.
+"""
+
+
+def one(seed: int) -> rows.Row:
+    """Trains on the problem's rows, which are also its validation rows: the distribution is known, only the optimum is not."""
+    small = small_problem(seed)
+    problem, began = small.problem, time.monotonic()
+    run = family.run(problem, problem, CONFIG, seed)
+    seconds = time.monotonic() - began
+    scale, prices = run.trainer.scale, problem.schema.prices
+    nothing = float(exact.Exact(problem).nothing().loss)
+    budgets: dict[str, list[Budget]] = {
+        "price": [Tradeoff(float(lam)) for lam in np.geomspace(20 * scale.low, 0.7 * scale.high, 10)],
+        "hard": [HardBudget(Fraction(int(prices.total * share)) * prices.unit) for share in np.linspace(0.1, 1, 10)],
+    }
+    row: rows.Row = {"kind": small.kind, "tests": problem.schema.n_tests, "seconds": round(seconds, 1)}
+    for name, some in budgets.items():
+        found = [_regret(run, budget, nothing) for budget in some]
+        row[name] = [round(relative, 4) for relative, _ in found]
+        row[f"{name}_absolute"] = [round(absolute, 4) for _, absolute in found]
+        row[f"{name}_ok"] = all(relative <= 0.05 or absolute <= 0.004 for relative, absolute in found)
+    row["ok"] = row["price_ok"] and row["hard_ok"]
+    return row
+
+
+def _regret(run: family.Run, budget: Budget, nothing: float) -> tuple[float, float]:
+    problem, lam = run.trainer.problem, budget.lam or 0.0
+    optimum = exact.solve(problem, budget)
+    best = float(optimum.loss) + lam * float(optimum.cost)
+    policy = run.policy(family.Point(lam, None, run.points[0].found))
+    got = measure(problem, policy, budget.cap(problem.schema.prices))
+    absolute = got.loss + lam * got.cost - best
+    return (absolute / (nothing - best) if nothing - best > 1e-9 else absolute), absolute
+
+
+def table(found: list[rows.Row]) -> str:
+    lines = [
+        "| seed | kind | tests | largest regret over prices | over hard budgets | seconds | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for r in sorted(found, key=lambda r: r["seed"]):
+        cells = []
+        for name in ("price", "hard"):
+            worst = int(np.argmax([0 if a <= 0.004 else x for x, a in zip(r[name], r[f"{name}_absolute"], strict=True)]))
+            cells.append(f"{r[name][worst]:.4f} ({r[f'{name}_absolute'][worst]:.4f} absolute)")
+        lines.append(f"| {r['seed']} | {r['kind']} | {r['tests']} | {cells[0]} | {cells[1]} | {r['seconds']} | "
+                     f"{'' if r['ok'] else 'too far'} |")  # fmt: skip
+    for name, words in (("price_ok", "prices"), ("hard_ok", "hard budgets"), ("ok", "both")):
+        lines.append(f"\n- {words}: {sum(r[name] for r in found)} of {len(found)} problems near enough everywhere")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="0:20", help="first:last+1")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=HERE / "family.jsonl")
+    given = parser.parse_args()
+    first, last = map(int, given.seeds.split(":"))
+    for row in rows.fill(given.out, [{"seed": seed} for seed in range(first, last)], one, given.processes):
+        print(f"seed {row['seed']:2} {row['kind']} price {max(row['price']):.4f} hard {max(row['hard']):.4f} "
+              f"{'' if row['ok'] else 'TOO FAR'}", flush=True)  # fmt: skip
+    text = table(rows.read(given.out))
+    given.out.with_suffix(".md").write_text(f"{HEAD}\n{text}\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""From rows to what a model consists of, by either algorithm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from askwise.core.budget import Budget
+from askwise.core.config import TrainConfig
+from askwise.core.family_config import FamilyConfig
+from askwise.core.family_values import Family
+from askwise.core.problem import Problem
+from askwise.errors import InputError, did_you_mean
+from askwise.model import Point
+
+CONFIGS: dict[str, Any] = {"paper": TrainConfig, "family": FamilyConfig}
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The learned part of a model; see there."""
+
+    points: tuple[Point, ...]
+    at_once: tuple[float, ...]
+    facts: dict[str, Any]
+    family: Family | None = None
+    caps: tuple[tuple[float, Point], ...] = ()
+
+
+def check(algorithm: Any, config: Any) -> None:
+    """Before anything is learned."""
+    if algorithm not in CONFIGS:
+        raise InputError(f"algorithm is {algorithm!r}; {did_you_mean(str(algorithm), list(CONFIGS))}")
+    if config is not None and not isinstance(config, CONFIGS[algorithm]):
+        raise InputError(f"config is {config!r}; for algorithm {algorithm!r} it must be a {CONFIGS[algorithm].__name__}")
+
+
+def learn(
+    algorithm: str,
+    problem: Problem,
+    validation: Problem,
+    budget: Budget,
+    config: Any,
+    seed: int,
+    restarts: int,
+    *,
+    encoder: Any = None,
+    time_limit: float | None = None,
+    watch: Callable[[Any], None] | None = None,
+    **more: Any,
+) -> Learned:
+    """Trains so many times and keeps the best on validation rows. `more`: `save` and `resume`, see the methods' `run`."""
+    import torch
+
+    config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
+    call = _paper if algorithm == "paper" else _family
+    before, more = _timed(more)
+    learned, seconds = call(problem, validation, budget, config, seed, restarts, encoder, {
+        "time_limit": time_limit, "watch": watch, **more,
+    })  # fmt: skip
+    facts = {
+        "algorithm": algorithm,
+        "config": config.to_dict(),
+        "stake": problem.stake,
+        "seconds": round(before + seconds, 1),
+        "rows": [len(problem), len(validation)],
+        "data": problem.fingerprint,
+        "versions": {"askwise": version("askwise"), "torch": torch.__version__, "numpy": np.__version__},
+    }
+    return Learned(learned.points, learned.at_once, {**facts, **learned.facts}, learned.family, learned.caps)
+
+
+def _paper(
+    problem: Problem, validation: Problem, budget: Budget, config: TrainConfig, seed: int, restarts: int, encoder: Any,
+    more: dict[str, Any],
+) -> tuple[Learned, float]:  # fmt: skip
+    from askwise.core.network import dense
+    from askwise.methods import paper
+
+    runs = [
+        paper.run(problem, validation, budget, config, seed + i, encoder=encoder or dense, **more) for i in range(restarts)
+    ]  # fmt: skip
+    best = min(runs, key=lambda run: run.history.value(budget))
+    history = best.history
+    points = [
+        Point(float(r.lam), r.cost, r.validation.loss, r.validation.accuracy, r.validation.error, history.weights.get(i))
+        for i, r in enumerate(history.records) if i == 0 or i in history.weights
+    ]  # fmt: skip
+    records = [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records]
+    at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]
+    points.sort(key=lambda p: (p.cost, p.weights is not None))
+    return Learned(tuple(points), at_once, {"stopped": best.stopped, "records": records}), best.seconds
+
+
+def _family(
+    problem: Problem, validation: Problem, budget: Budget, config: FamilyConfig, seed: int, restarts: int, encoder: Any,
+    more: dict[str, Any],
+) -> tuple[Learned, float]:  # fmt: skip
+    from askwise.methods import family, paper
+
+    runs = [family.run(problem, validation, config, seed + i, encoder=encoder, **more) for i in range(restarts)]
+    best = max(runs, key=lambda run: run.area)
+
+    def point(p: family.Point) -> Point:
+        m = p.found
+        return Point(float(p.lam), m.cost, m.loss, m.accuracy, m.error, None, p.prefix)
+
+    points = sorted((point(p) for p in best.points), key=lambda p: (p.cost, p.prefix != 0))
+    records = [[r.step, r.lam, r.cost, r.validation.loss, r.validation.accuracy] for r in best.records]
+    caps = tuple((float(cap), point(p)) for cap, p in best.caps)
+    at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]
+    return Learned(tuple(points), at_once, {"stopped": best.stopped, "records": records}, best.family, caps), best.seconds
+
+
+def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+    """How long the earlier parts of a resumed training took, and its arguments such that states tell it to the next part."""
+    before = float(run["resume"][1].get("seconds", 0)) if run.get("resume") else 0.0
+    save = run.get("save")
+    if save is None:
+        return before, run
+    began = time.monotonic()
+    return before, {**run, "save": lambda state: save((state[0], {**state[1], "seconds": before + time.monotonic() - began}))}

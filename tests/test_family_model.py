@@ -1,0 +1,106 @@
+"""A classifier that learns a family: every budget from one training, in one file."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import askwise
+from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff
+from askwise.core.family_config import FamilyConfig
+from askwise.errors import InputError, StateError
+
+QUICK = FamilyConfig(max_steps=150, width=16, bins=4, batch=32, cases=16, longest=4)
+BUDGETS = [None, Tradeoff(0.01), AverageBudget(2), HardBudget(3), HardBudget(0.5), AverageBudget(2) & HardBudget(4)]
+
+
+def table(rows=240, seed=0, holes=0.1) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    fever, count, sugar = rng.normal(size=(3, rows))
+    y = np.where(fever + count > 0, "ill", "well")
+    X = pd.DataFrame({"fever": fever, "cough": rng.choice(["no", "dry", "wet"], rows), "count": count, "sugar": sugar})
+    X.loc[rng.random(rows) < holes, "count"] = np.nan
+    return X, y
+
+
+def classifier(**more) -> CostlyClassifier:
+    settings = dict(
+        costs={"fever": 1, "cough": 1, "count": 3, "sugar": 2}, setup={"draw": (1, ["count", "sugar"])}, algorithm="family",
+        config=QUICK, random_state=0,
+    )  # fmt: skip
+    return CostlyClassifier(**(settings | more))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> CostlyClassifier:
+    return classifier().fit(*table())
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_every_budget_without_training_also_from_a_file(fitted, budget, tmp_path):
+    X, _ = table(seed=1)
+    fitted.save(tmp_path / "m.askwise")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        here, there = (made.at(budget).acquire(X) for made in (fitted, askwise.load(tmp_path / "m.askwise")))
+    for name in ("cost", "prediction", "probability"):
+        assert np.array_equal(getattr(here, name), getattr(there, name)), name
+    assert here.tests == there.tests
+    assert all(not pd.isna(X[t].iloc[i]) for i, tests in enumerate(here.tests) for t in tests)
+    if budget is not None and budget.hard is not None:
+        assert here.cost.max() <= budget.hard
+    if budget is not None and budget.average is not None:
+        assert here.cost.mean() <= 1.25 * float(budget.average)
+
+
+def test_the_probabilities_are_of_cases_as_they_come_whatever_the_weights():
+    X, y = table()
+    rare = np.flatnonzero((y == "well") | (np.arange(len(y)) % 4 == 0))
+    X, y = X.iloc[rare], y[rare]
+    share = float((y == "ill").mean())
+    longer = QUICK.but(max_steps=600)
+    plain, weighted = (classifier(class_weight=w, config=longer).fit(X, y).at(HardBudget(0)) for w in (None, "balanced"))
+    for made in (plain, weighted):  # nothing is known, so it is the share of the ill
+        assert made.predict_proba(X)[:, 0] == pytest.approx(share, abs=0.12)
+    assert (plain.predict(X) == "well").all()
+
+
+def test_a_dearer_hard_budget_is_never_expected_to_be_worse(fitted):
+    losses = [fitted.at(HardBudget(b)).model_.expected["loss"] for b in (0, 1, 2, 3, 4, 5, 6, 7, 8)]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_a_settings_object_of_the_other_algorithm_is_refused():
+    with pytest.raises(InputError, match="it must be a TrainConfig"):
+        classifier(algorithm="paper").fit(*table())
+    with pytest.raises(InputError, match="algorithm is 'familiy'; did you mean 'family'"):
+        classifier(algorithm="familiy").fit(*table())
+
+
+def test_a_file_whose_order_was_changed_is_refused(fitted, tmp_path):
+    from askwise import store
+
+    path = tmp_path / "m.askwise"
+    fitted.save(path)
+    arrays, card = store._read(path, store.MODEL)
+    store._write(path, store.MODEL, {**arrays, "rank": np.zeros_like(arrays["rank"])}, card)
+    with pytest.raises(StateError, match="the order has every test once"):
+        askwise.load(path)
+
+
+def test_an_interrupted_fit_goes_on(tmp_path):
+    X, y = table()
+    states = []
+    whole = classifier().fit(X, y, save=states.append)
+    rest = classifier().fit(X, y, resume=states[1])
+    theirs = rest.model_.family.weights
+    assert all(np.array_equal(value, theirs[name]) for name, value in whole.model_.family.weights.items())
+    assert rest.model_.facts["seconds"] > 0
+
+
+def test_restarts_keep_the_best_and_a_time_limit_ends():
+    X, y = table()
+    made = classifier(n_restarts=2, time_limit=0.5).fit(X, y)
+    assert made.model_.facts["stopped"] == "time limit"
+    assert made.score(X, y) > 0.4

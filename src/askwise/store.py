@@ -192,7 +192,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         ):
             raise StateError(f"{path!r} is damaged: the network of point {i} does not fit its {F} tests and {K} classes")
         points.append(Point(**point, weights=weights or None))
-    family = None if card["scale"] is None else _family(arrays, card, schema, network)
+    family = None if card.get("scale") is None else _family(arrays, card, schema, network)
     return Model(
         schema=schema,
         encoding=Encoding.from_dict(card["encoding"]),
@@ -208,7 +208,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         external=external,
         encoder=network,
         family=family,
-        caps=tuple((cap, Point(**point, weights=None)) for cap, point in card["caps"]),
+        caps=tuple((cap, Point(**point, weights=None)) for cap, point in card.get("caps", [])),
     )
 
 

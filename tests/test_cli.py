@@ -126,7 +126,7 @@ def test_ids_come_first(folder, tmp_path):
     assert [r["number"] for r in rows] == [str(i * 7) for i in range(160)]
     rows = json.loads(ok(*argv, "--json"))
     assert next(iter(rows[0])) == "number"
-    assert [r["number"] for r in rows] == [i * 7 for i in range(160)]
+    assert [r["number"] for r in rows] == [str(i * 7) for i in range(160)]
 
 
 def test_json_goes_into_the_file(folder, tmp_path):
@@ -299,3 +299,21 @@ def test_nothing_heavy_is_imported_before_it_is_needed(program):
     code = f"import sys; {program}; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_ids_stay_as_they_are_written_and_give_the_same_draws_to_predict_and_evaluate(folder, tmp_path):
+    table = pd.read_csv(folder / "cases.csv")
+    table.insert(0, "patient", [f"{i:05}" for i in range(len(table))])
+    table.to_csv(tmp_path / "named.csv", index=False)
+    out = ok("predict", folder / "m.askwise", tmp_path / "named.csv", "--ids", "patient", "--average-budget", "0.4")
+    decided = pd.read_csv(io.StringIO(out), dtype={"patient": str})
+    assert decided["patient"].tolist() == table["patient"].tolist()
+    found = json.loads(ok("evaluate", folder / "m.askwise", tmp_path / "named.csv", "--target", "diagnosis", "--ids", "patient",
+                          "--average-budget", "0.4", "--json"))  # fmt: skip
+    assert found["cost"] == pytest.approx(decided["cost"].mean())
+
+
+def test_a_folder_that_is_not_there_is_named(folder, tmp_path):
+    code, _, err = run("predict", folder / "m.askwise", folder / "cases.csv", "--out", tmp_path / "nowhere" / "d.csv")
+    assert code == 2
+    assert "nowhere' is no folder" in err

@@ -116,6 +116,7 @@ def parser() -> argparse.ArgumentParser:
     evaluate = command("evaluate", _evaluate, "measure a model on cases whose classes are known")
     evaluate.add_argument("model", type=Path)
     _cases(evaluate)
+    evaluate.add_argument("--ids", metavar="COLUMN", help="column that names the cases, for the same draws as predict's")
     _budget(evaluate)
     _json(evaluate)
 
@@ -161,18 +162,18 @@ def _fit(given: argparse.Namespace) -> None:
 
 
 def _predict(given: argparse.Namespace) -> None:
-    from askwise.data.frames import column, read_table
+    from askwise.data.frames import read_table
     from askwise.errors import InputError
     from askwise.files import write_whole
+    from askwise.fitting import ids_of
 
+    if given.out is not None and not given.out.parent.is_dir():
+        raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
     if given.out is not None and given.out.resolve() in (given.model.resolve(), given.cases.resolve()):
         raise InputError(f"the decisions cannot be written to {str(given.out)!r}: that is what is read; name another file")
     model = _model(given)
-    table = read_table(given.cases)
-    ids = None if given.ids is None else column(table, given.ids)
-    if ids is not None and ids.isna().any():
-        row = int(ids.isna().to_numpy().argmax())
-        raise InputError(f"column {given.ids!r} names the cases, but is empty in row {row}; fill it in")
+    table = read_table(given.cases, text=[given.ids] if given.ids else ())
+    ids = ids_of(table, given.ids)
     frame = model.acquire(table, ids=ids).to_frame()
     if ids is not None:
         if given.ids in frame:

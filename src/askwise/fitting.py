@@ -31,6 +31,7 @@ class Table:
     X: Any
     y: NDArray[Any]
     settings: dict[str, Any]  # costs, setup, derived, reveals, scaling
+    ids: Any = None  # names of the cases
 
 
 def cases_of(given: argparse.Namespace, part: str) -> Table:
@@ -48,7 +49,7 @@ def cases_of(given: argparse.Namespace, part: str) -> Table:
         return Table(_rows(named.table, rows), np.asarray(named.y)[rows], settings)
     from askwise.data.frames import columns_of, read_table
 
-    table = read_table(given.cases)
+    table = read_table(given.cases, text=[given.ids] if given.ids else ())
     if given.target is None:
         raise InputError(f"say which column of {given.cases.name!r} holds the class: --target COLUMN")
     names = columns_of(table)
@@ -57,7 +58,7 @@ def cases_of(given: argparse.Namespace, part: str) -> Table:
     y = table[given.target]
     if y.isna().any():
         raise InputError(f"the target {given.target!r} is missing in row {int(np.flatnonzero(y.isna())[0])}; remove such rows")
-    return Table(table.drop(columns=given.target), y.to_numpy(), {})
+    return Table(table.drop(columns=given.target), y.to_numpy(), {}, ids_of(table, given.ids) if part == "test" else None)
 
 
 def _rows(table: Any, rows: NDArray[np.int64]) -> Any:
@@ -199,6 +200,8 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
         progress.end()
         if state.exists():
             print(f"askwise: interrupted; go on with the same command and --resume ({state})", file=sys.stderr)
+        else:
+            print("askwise: interrupted before there was anything to keep", file=sys.stderr)
         raise
     progress.end()
     model = classifier.model_
@@ -246,9 +249,22 @@ class Progress:
             print(file=sys.stderr)
 
 
+def ids_of(table: Any, name: str | None) -> Any:
+    """The column that names the cases, if one was named."""
+    if name is None:
+        return None
+    from askwise.data.frames import column
+
+    ids = column(table, name)
+    if ids.isna().any():
+        row = int(ids.isna().to_numpy().argmax())
+        raise InputError(f"column {name!r} names the cases, but is empty in row {row}; fill it in")
+    return ids
+
+
 def report_of(model: Model, cases: Table) -> Report:
     """What a model does on rows whose classes are known."""
-    problem = model.problem(cases.X, cases.y)
+    problem = model.problem(cases.X, cases.y, ids=cases.ids)
     return Report(problem, model.rollout(problem))
 
 

@@ -16,6 +16,7 @@ from askwise.core.family_config import FamilyConfig
 from askwise.core.family_values import Family
 from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
+from askwise.frontier import hull
 from askwise.model import Point
 
 CONFIGS: dict[str, Any] = {"paper": TrainConfig, "family": FamilyConfig}
@@ -110,7 +111,10 @@ def _family(
         m = p.found
         return Point(float(p.lam), m.cost, m.loss, m.accuracy, m.error, None, p.prefix)
 
-    points = sorted((point(p) for p in best.points), key=lambda p: (p.cost, p.prefix != 0))
+    on = hull([p.found.cost for p in best.points], [-p.found.loss for p in best.points])
+    at_first = [p for p in best.points if p.prefix == 0]
+    kept = [p for p in (best.points[i] for i in on.tolist()) if p.found.cost > 0]
+    points = [point(p) for p in [*at_first, *kept]]
     records = [[r.step, r.lam, r.cost, r.validation.loss, r.validation.accuracy] for r in best.records]
     caps = tuple((float(cap), point(p)) for cap, p in best.caps)
     at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]

@@ -239,7 +239,7 @@ class Model:
         out = np.empty((len(done.row), self.schema.n_classes))
         for i in range(0, len(out), chunk):
             part = slice(i, i + chunk)
-            state = Cases(problem, done.row[part], done.mask[part], None).observe()
+            state = Cases(problem, done.row[part], done.mask[part], self.cap).observe()
             q: NDArray[Any] = self._precise.values(state)  # type: ignore[attr-defined]
             expected = -q[:, : self.schema.n_classes].astype(np.float64)
             if self.family is None:

@@ -130,6 +130,12 @@ class FamilyValues:
         self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)
         self.trunks = trunks or (_Dense(weights, "classify", owner, dtype), _Dense(weights, "choose", owner, dtype))
 
+    def decide(self, values: Array, mask: Array) -> Array:
+        """B, K: expected loss of each decision."""
+        hidden = self.trunks[0](values, mask, np.empty((len(mask), 0), np.float32))
+        expected: Array = self._tempered(hidden @ self.classes[0] + self.classes[1], mask) @ self.loss
+        return expected
+
     def outlook(self, state: State) -> Outlook:
         """Everything the networks say."""
         values, mask = state.values, state.mask
@@ -174,11 +180,12 @@ class InOrder:
         self.bonus = np.where(rank < k, 1e6 - rank.astype(float), -1e6)
 
     def __call__(self, state: State) -> Floats:
-        q = self.values(state)
-        F = len(self.bonus)
+        F, K = len(self.bonus), len(self.values.loss)
+        q = np.full(state.legal.shape, -1e9, self.values.loss.dtype)  # it does not ask an existing classifier either
         q[:, -F:] = self.bonus
-        if state.legal.shape[1] - F > self.values.loss.shape[1]:
-            q[:, self.values.loss.shape[1]] = -1e9  # it does not ask the existing classifier
+        over = ~(state.legal[:, -F:] & (self.bonus > 0)).any(1)
+        if over.any():  # until then nothing needs to be computed
+            q[over, :K] = -self.values.decide(state.values[over], state.mask[over])
         return q
 
 

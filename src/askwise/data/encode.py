@@ -191,7 +191,10 @@ class Encoding:
                 block[:] = np.nan
             else:
                 unused = [name for name in table.names if name not in self.columns] or table.names
-                raise InputError(f"there is no column {part.name!r} in the data; {did_you_mean(part.name, unused)}")
+                meant = did_you_mean(part.name, unused)
+                if not meant.startswith("did"):  # what there is beside would look like all there is
+                    meant = f"none of its {len(table.names)} columns has a name like that"
+                raise InputError(f"there is no column {part.name!r} in the data; {meant}")
             at += part.width
         return out
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +93,11 @@ def _array(X: Any) -> NDArray[Any]:
     return data
 
 
-def read_table(path: str | os.PathLike[str]) -> Any:
+def read_table(path: str | os.PathLike[str], text: Sequence[str] = ()) -> Any:
     """A pandas DataFrame from a file: .csv, .csv.gz, .tsv or .parquet.
 
-    Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing.
+    Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing. The columns named in `text` stay as
+    they are written: 007 is not 7 where it names a case.
     """
     file = Path(path)
     ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
@@ -106,7 +107,7 @@ def read_table(path: str | os.PathLike[str]) -> Any:
         raise InputError(f"{str(path)!r} is a folder; name a file" if file.is_dir() else f"there is no file {str(path)!r}")
     pandas = import_pandas()
     try:
-        frame = pandas.read_parquet(file) if ending == ".parquet" else _read_text(pandas, file, _SEPARATORS[ending])
+        frame = pandas.read_parquet(file) if ending == ".parquet" else _read_text(pandas, file, _SEPARATORS[ending], text)
     except InputError:
         raise
     except ImportError:
@@ -120,7 +121,7 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     return frame
 
 
-def _read_text(pandas: Any, file: Path, separator: str) -> Any:
+def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str]) -> Any:
     how = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
     # Without a word, pandas renames the second of two columns of one name, and takes a value that is too many for the name of a
     # row. So the header is read on its own first, and with it a row, which is refused here if it is longer.
@@ -141,6 +142,8 @@ def _read_text(pandas: Any, file: Path, separator: str) -> Any:
     del pieces
     for i in (i for i, kind in enumerate(kinds) if len(kind) > 1):
         frame.isetitem(i, pandas.read_csv(file, usecols=[i], **how).iloc[:, 0])
+    for i in (i for i, name in enumerate(names) if name in text):
+        frame.isetitem(i, pandas.read_csv(file, usecols=[i], dtype=str, **how).iloc[:, 0])
     frame.columns = names
     return frame
 

@@ -9,6 +9,29 @@ from typing import Any
 
 from askwise.errors import InputError, did_you_mean
 
+
+def check_numbers(settings: Any) -> None:
+    """Every setting that is a number is one, and 0 or more; a NumPy number becomes a plain one."""
+    for field in fields(settings):
+        if field.type not in ("int", "float"):
+            continue
+        value, whole = getattr(settings, field.name), field.type == "int"
+        right = isinstance(value, numbers.Integral) if whole else isinstance(value, numbers.Real) and math.isfinite(value)
+        if isinstance(value, bool) or not right or value < 0:
+            raise InputError(
+                f"setting {field.name!r} is {value!r}; it must be a {'whole' if whole else 'finite'} number, 0 or more"
+            )
+        object.__setattr__(settings, field.name, int(value) if whole else float(value))
+
+
+def check_names(of: Any, settings: dict[str, Any]) -> None:
+    """An unknown setting is an error."""
+    names = [f.name for f in fields(of)]
+    for name in settings:
+        if name not in names:
+            raise InputError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
+
+
 _PAPER: dict[str, dict[str, Any]] = {
     "mnist": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
     "cifar": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
@@ -92,19 +115,10 @@ class TrainConfig:
     """Where the network lives, in torch's words; None: torch's default."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name in ("device", "estimate_missing", "all_classes"):
-                continue
-            whole = field.type == "int"
-            right = isinstance(value, numbers.Integral) if whole else isinstance(value, numbers.Real) and math.isfinite(value)
-            if isinstance(value, bool) or not right or value < 0:
-                raise InputError(
-                    f"setting {field.name!r} is {value!r}; it must be a {'whole' if whole else 'finite'} number, 0 or more"
-                )
-            if field.name in _SHARES and value > 1:
-                raise InputError(f"setting {field.name!r} is {value!r}; it is a share and must be at most 1")
-            object.__setattr__(self, field.name, int(value) if whole else float(value))  # a NumPy number becomes a plain one
+        check_numbers(self)
+        for name in _SHARES:
+            if getattr(self, name) > 1:
+                raise InputError(f"setting {name!r} is {getattr(self, name)!r}; it is a share and must be at most 1")
         for name in (
             "width",
             "epoch",
@@ -151,10 +165,7 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> TrainConfig:
         """The inverse of `to_dict`; an unknown name is an error."""
-        names = [f.name for f in fields(cls)]
-        for name in settings:
-            if name not in names:
-                raise InputError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
+        check_names(cls, settings)
         return cls(**settings)
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from askwise.errors import InputError, did_you_mean
+from askwise.core.config import check_names, check_numbers
+from askwise.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -51,16 +50,10 @@ class FamilyConfig:
     """Measure the frontier on at most this many validation rows at the end; 0: on all."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, whole = getattr(self, field.name), field.type == "int"
-            right = isinstance(value, numbers.Integral) if whole else isinstance(value, numbers.Real) and math.isfinite(value)
-            if isinstance(value, bool) or not right or value < 0:
-                raise InputError(
-                    f"setting {field.name!r} is {value!r}; it must be a {'whole' if whole else 'finite'} number, 0 or more"
-                )
-            if field.name in ("prefix_share", "averaging") and not value < 1:
-                raise InputError(f"setting {field.name!r} is {value!r}; it must be less than 1")
-            object.__setattr__(self, field.name, int(value) if whole else float(value))
+        check_numbers(self)
+        for name in ("prefix_share", "averaging"):
+            if not getattr(self, name) < 1:
+                raise InputError(f"setting {name!r} is {getattr(self, name)!r}; it must be less than 1")
         for name in ("max_steps", "width", "batch", "cases", "longest", "snapshots"):
             if not getattr(self, name):
                 raise InputError(f"setting {name!r} is 0; it must be at least 1")
@@ -77,10 +70,7 @@ class FamilyConfig:
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> FamilyConfig:
         """The inverse of `to_dict`; an unknown name is an error."""
-        names = [f.name for f in fields(cls)]
-        for name in settings:
-            if name not in names:
-                raise InputError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
+        check_names(cls, settings)
         return cls(**settings)
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ import torch
 
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
+from askwise.core.episode import some_rows
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.train import policy_of
@@ -66,7 +67,7 @@ def one(data: str, method: str, seed: int, minutes: float, threads: int = 1) -> 
     began = time.monotonic()
     policies = points_of(method)(parts.train, parts.validation, seconds=60 * minutes, seed=seed, threads=threads)
     took = (time.monotonic() - began) / 60
-    judged = {"validation": some(parts.validation, MOST_ROWS["validation"]), "test": some(parts.test, MOST_ROWS["test"])}
+    judged = {name: (p := getattr(parts, name)).take(some_rows(len(p), most, 0)) for name, most in MOST_ROWS.items()}
     stake, prices = parts.train.stake, parts.train.schema.prices
     measured = {name: [measures(policy, p) for policy in policies] for name, p in judged.items()}
     at_once = {name: measures(paper.decide_at_once(parts.train), p) for name, p in judged.items()}
@@ -87,11 +88,6 @@ def one(data: str, method: str, seed: int, minutes: float, threads: int = 1) -> 
                           "versions": {name: version(name) for name in ("numpy", "torch", "lightgbm")}},
         "commit": commit(),
     }  # fmt: skip
-
-
-def some(problem: Problem, most: int) -> Problem:
-    """All rows, or always the same `most` of them."""
-    return problem.take(np.sort(np.random.default_rng(0).permutation(len(problem))[:most]))
 
 
 def measures(policy: Policy, problem: Problem) -> list[float]:

@@ -25,7 +25,7 @@ from askwise.core.episode import Cases
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork, own_trunks
 from askwise.core.family_values import TIE, Family, FamilyValues, Scale
-from askwise.core.network import Encoder, Weights, load_weights, weights_of
+from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem
 
@@ -121,12 +121,7 @@ class FamilyTrainer:
         self.optimiser.step()
         # a mean over few steps while there are few
         age = self.step if self.began is None else self.step - self.began + 40
-        with torch.no_grad():
-            torch._foreach_lerp_(
-                list(self.mean.parameters()), list(self.network.parameters()), max(1 - self.config.averaging, 5 / (age + 10))
-            )
-            for mine, theirs in zip(self.mean.buffers(), self.network.buffers(), strict=True):
-                mine.copy_(theirs)
+        soft_update(self.mean, self.network, max(1 - self.config.averaging, 5 / (age + 10)))
 
     def _of_phase(self) -> float:
         """How much of the present phase is over."""

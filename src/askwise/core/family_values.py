@@ -132,16 +132,14 @@ class FamilyValues:
 
     def decide(self, values: Array, mask: Array) -> Array:
         """B, K: expected loss of each decision."""
-        hidden = self.trunks[0](values, mask, np.empty((len(mask), 0), np.float32))
-        expected: Array = self._tempered(hidden @ self.classes[0] + self.classes[1], mask) @ self.loss
+        expected: Array = self._believe(values, mask)[1] @ self.loss
         return expected
 
     def outlook(self, state: State) -> Outlook:
         """Everything the networks say."""
         values, mask = state.values, state.mask
         conditions = self.scale.conditions(np.full(len(mask), self.lam), state.left)
-        hidden = self.trunks[0](values, mask, conditions[:, :0])
-        belief = self._tempered(hidden @ self.classes[0] + self.classes[1], mask)
+        hidden, belief = self._believe(values, mask)
         decide = belief @ self.loss
         scores = self.trunks[1](values, mask, conditions) @ self.tests[0] + self.tests[1]
         out = np.concatenate([summary(belief, decide.min(1)), hidden, conditions], 1)
@@ -152,11 +150,13 @@ class FamilyValues:
         ask = out[:, 2] if out.shape[1] > 2 else None
         return Outlook(belief, decide, scores, decide.min(1) + out[:, 0], softplus(out[:, 1] - 2), ask)
 
-    def _tempered(self, logits: Array, mask: Array) -> Array:
-        """B, K: class probabilities that are no surer than held-out rows allow."""
+    def _believe(self, values: Array, mask: Array) -> tuple[Array, Array]:
+        """The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
+        hidden = self.trunks[0](values, mask, np.empty((len(mask), 0), np.float32))
+        logits = hidden @ self.classes[0] + self.classes[1]
         (first, bias), (second, offset) = self.temper
         cooled = np.tanh(sureness(softmax(logits), mask) @ first + bias) @ second + offset
-        return softmax(logits / np.exp(cooled))
+        return hidden, softmax(logits / np.exp(cooled))
 
     def __call__(self, state: State) -> Floats:
         seen = self.outlook(state)

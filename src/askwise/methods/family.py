@@ -89,7 +89,7 @@ class Run:
     points: list[Point]
     caps: list[tuple[float, Point]]  # hard budgets, and what is best there: adaptive, or the order as far as it goes
     records: list[Record]
-    seconds: float
+    seconds: float  # of this call; those before a resumption are the caller's to add
     stopped: str
 
     @property
@@ -123,7 +123,8 @@ def run(
     `save` is given the whole state after each measurement; `resume` takes such a state, whose seconds count.
     """
     kept = Kept() if resume is None else Kept.restore(*resume)
-    began = time.monotonic() - kept.spent
+    called = time.monotonic()
+    began = called - kept.spent
     config = config or FamilyConfig.for_size(len(problem), problem.schema.n_tests)
     if time_limit is not None:
         config = config.but(max_steps=2**31)
@@ -163,7 +164,7 @@ def run(
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     caps = under_caps(trainer, kept.weights, validation, measured)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
-    return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - began, stopped)
+    return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
 
 
 def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints | None, prices: int) -> list[Point]:

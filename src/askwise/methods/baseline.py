@@ -6,7 +6,6 @@ Networks are of the main method's size. Prices play no part in the order.
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from askwise.choosing import best_for
 from askwise.core.boosting import Shares, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
+from askwise.core.network import stack
 from askwise.core.order import ridge_order
 from askwise.core.policy import Policy
 from askwise.core.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
@@ -68,9 +68,7 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
     wv = torch.from_numpy(told[yv.numpy()].astype(np.float32))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        sizes = [len(columns), width, width, width]
-        hidden = [m for a, b in pairwise(sizes) for m in (nn.Linear(a, b), nn.ReLU())]
-        network = nn.Sequential(*hidden, nn.Linear(width, problem.schema.n_classes))
+        network = nn.Sequential(stack(len(columns), width), nn.Linear(width, problem.schema.n_classes))
     adam = torch.optim.Adam(network.parameters(), RATE)
     best, kept, bad, window, step = np.inf, {}, 0, max(50, min(len(y) // BATCH, 500)), 0
     while bad < 15:

@@ -266,6 +266,36 @@ def test_every_step_agrees_with_the_naive_twin(seeds):
                 at += 1
 
 
+@dataclass
+class InTurn:
+    """Buys tests in a fixed order, as far as they can be had, and says the first class."""
+
+    tests: np.ndarray
+    first_test: int
+
+    def act(self, state: State) -> Choice:
+        wanted = state.legal[:, self.first_test + self.tests]
+        action = np.where(wanted.any(1), self.first_test + self.tests[wanted.argmax(1)], 0)
+        return Choice(action, np.ones(len(action), np.float32))
+
+
+class Ahead(InTurn):
+    @property
+    def fixed_order(self):
+        return self.tests
+
+
+def test_what_is_bought_ahead_is_what_would_be_bought_step_by_step():
+    for s in WORLDS:
+        world = random_world(s)
+        p, rng = world.problem(), np.random.default_rng(s)
+        tests = rng.permutation(p.schema.n_tests)[: rng.integers(1, p.schema.n_tests + 1)]
+        slow, fast = (rollout(p, kind(tests, p.schema.first_test), world.cap(p)) for kind in (InTurn, Ahead))
+        check_rules(world, p, fast)
+        for name in Episodes.__dataclass_fields__:
+            assert np.array_equal(getattr(slow, name), getattr(fast, name)), (s, name)
+
+
 def test_replay_gives_the_very_states_that_were_visited():
     for s in WORLDS[:60]:
         world = random_world(s)

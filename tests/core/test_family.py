@@ -12,7 +12,7 @@ from askwise.core.budget import HardBudget
 from askwise.core.episode import Cases, State, measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import HATS, InOrder, Scale
+from askwise.core.family_values import HATS, InOrder, Scale, proposed
 from askwise.core.policy import Greedy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
@@ -42,7 +42,7 @@ def some_states(problem: Problem, seed=0, cap=None) -> State:
 
 def test_price_and_budget_lie_on_axes_of_hats():
     scale = Scale(stake=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
-    lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / 7)])
+    lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / (HATS - 1))])
     found = scale.conditions(lam, np.array([1.0, 100.0, 99.999, 0.0]))
     assert found.shape == (4, 2 * HATS + 1)
     assert found[:, :HATS].sum(1) == pytest.approx(1)
@@ -72,9 +72,15 @@ def test_the_runtime_without_torch_says_the_same(name, bins):
         belief = t.mean.belief(logits, mask)
         decide = belief.exp() @ t.loss
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
-        ends, price, ask = t.mean.judged(belief, hidden, conditions, decide.min(1).values)
-        scores = t.mean.scores(inputs, conditions)
-    for mine, theirs in zip(seen, (belief.exp(), decide, scores, ends, price, ask), strict=True):
+        scores, guide = t.mean.scores(inputs, conditions)
+        judged = t.mean.judged(belief, hidden, guide, mask, conditions, decide.min(1).values)
+        own = torch.from_numpy(state.price * lam / t.scale.stake).float()
+        legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
+        pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
+        reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
+        price = own.gather(1, pick[:, None])[:, 0] + reach * judged.more
+    expected = (belief.exp(), decide, scores, judged.rest + own, pick, judged.ends, price, judged.ask)
+    for mine, theirs in zip(seen, expected, strict=True):
         assert (mine is None) == (theirs is None)
         if theirs is not None:
             assert mine == pytest.approx(theirs.numpy(), abs=1e-5)
@@ -89,7 +95,22 @@ def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
     some = tests.any(1)
     best = np.where(tests, q[:, t.schema.first_test :], -np.inf)[some]
     assert best.max(1) == pytest.approx(-(seen.loss + seen.price + 1e-4)[some], abs=1e-5)
-    assert (best.argmax(1) == np.where(tests, seen.scores, -np.inf)[some].argmax(1)).all()
+    assert (best.argmax(1) == np.where(tests, seen.worth, np.inf)[some].argmin(1)).all()
+
+
+def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
+    scale = Scale(stake=2.0, total=100.0, cheapest=2.0, low=0.001, high=1.0)
+    lam = np.array([0.01, 0.01, 0.01, 0.5])
+    assert scale.reach(lam, np.array([50.0, 400.0, 0.0, 50.0])) == pytest.approx([0.25, 0.5, 0.0, 1.0], abs=1e-6)
+    assert scale.reach(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
+
+
+def test_of_many_tests_the_eight_with_the_largest_scores_are_proposed_if_they_can_be_had():
+    rng = np.random.default_rng(0)
+    scores, legal = rng.random((50, 30)), rng.random((50, 30)) < rng.random((50, 1))
+    for mine, values, can in zip(proposed(scores, legal), scores, legal, strict=True):
+        naive = sorted(np.flatnonzero(can).tolist(), key=lambda test, values=values: -values[test])[:8]
+        assert np.flatnonzero(mine).tolist() == sorted(naive)
 
 
 def test_a_prefix_is_bought_in_its_order_and_nothing_else():

@@ -29,6 +29,7 @@ class State(NamedTuple):
     legal: Bools  # B, A: what may be done now
     key: NDArray[np.uint64]  # B: identifies the case, for draws that stay the same along its episode
     left: Doubles | None = None  # B: money left of the hard budget; None when there is none
+    price: Doubles | None = None  # B, F: what each test would cost now; None where nobody was told
 
     def keep(self, which: Bools) -> State:
         """Only some of the cases."""
@@ -58,7 +59,7 @@ class Cases:
         Paper: section 3.2, observation
         """
         left = None if self.cap is None else self.problem.schema.prices.money(self._left())
-        return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row], left)
+        return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row], left, self.price())
 
     def values(self) -> Floats:
         """B, C: x ⊙ m."""
@@ -66,6 +67,13 @@ class Cases:
         values *= self.problem.schema.by_column(self.mask)
         values += 0.0  # a hidden negative value has become -0.0, which would show its sign
         return values
+
+    def price(self) -> Doubles:
+        """B, F: what each test would cost now; meaningless for those that are held."""
+        prices = self.problem.schema.prices
+        if prices.plain:
+            return np.broadcast_to(np.asarray(prices.money(prices.own), float), self.mask.shape)
+        return np.asarray(prices.money(prices.marginal(prices.paid(self.mask, self._known()))), float)
 
     def legal(self, any_available: bool = False) -> Bools:
         """B, A. Deciding is always possible. A test can be bought once, if the row has it and the hard budget allows it.
@@ -142,6 +150,23 @@ class Cases:
         if schema.external_needs is not None:
             self.mask[action == schema.n_classes] |= schema.external_needs
 
+    def buy_in_order(self, tests: Ints) -> tuple[Ints, Ints] | None:
+        """Buys as many of these as each case can have, one after the other. Returns who bought what; None where the price of one
+        test depends on the others, so that it has to be done step by step."""
+        schema = self.problem.schema
+        legal = self.legal()[:, schema.first_test :][:, tests]
+        if self.cap is not None:
+            if not schema.prices.plain:
+                return None
+            left = self._left()
+            for i, price in enumerate(schema.prices.own[tests].tolist()):
+                legal[:, i] &= price <= left
+                left -= legal[:, i] * price
+        case, which = np.nonzero(legal)
+        self.mask = self.mask.copy()
+        self.mask[case, tests[which]] = True
+        return case, tests[which]
+
     def keep(self, which: NDArray[Any]) -> Cases:
         """Only some of the cases."""
         cap = self.cap[which] if isinstance(self.cap, np.ndarray) else self.cap
@@ -212,6 +237,13 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
     cases, index = Cases.start(problem, rows, cap), np.arange(n)
     mask, decision, loss = cases.mask.copy(), np.full(n, -1), np.zeros(n)
     who, what, how = [], [], []
+    # a policy that buys the same for everybody need not be asked hundreds of times
+    order = getattr(policy, "fixed_order", None)
+    bought = None if order is None else cases.buy_in_order(order)
+    if bought is not None:
+        who.append(bought[0])
+        what.append(bought[1] + schema.first_test)
+        how.append(np.ones(len(bought[0]), np.float32))
     while len(index):
         choice, done = advance(cases, policy)
         who.append(index)

@@ -2,8 +2,10 @@
 
 First a classifier learns on prefixes of a fixed order of the tests. Then a second network learns which test comes next. The
 gradient reaches it through the classifier: a test is chosen softly (Gumbel-softmax), so that all tests are compared at once. It
-starts as the fixed order. A third network learns, on rows the classifier has not seen, what to expect of going on. All cases in
-progress have a price of their own, many have a hard budget, some know things already or refuse tests.
+starts as the fixed order, sees one test ahead, and proposes. A third network learns, on rows the classifier has not seen, what to
+expect in the end of each proposal. It looks several of them up and learns each step from the next one, so that it sees what pairs
+of tests, shared prices and the limits of a budget are worth, and when to stop. All cases in progress have a price of their own,
+many have a hard budget, some know things already or refuse tests.
 """
 
 from __future__ import annotations
@@ -16,21 +18,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.core.checkpoint import Arrays, State, load_moments, moments_of, own_random_numbers, part, same_run
-from askwise.core.episode import Cases
+from askwise.core.episode import Cases, some_rows
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_network import Bins, FamilyNetwork, own_trunks
-from askwise.core.family_values import TIE, Family, FamilyValues, Scale
+from askwise.core.family_network import Bins, FamilyNetwork, Judged, own_trunks
+from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, proposed
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem
 
 FREE = 4  # times the cost of everything: a hard budget that never binds
 REFUSES, KNOWS, DEEP = 0.15, 0.15, 0.25  # shares of cases that refuse tests, know some already, or begin on a prefix of the order
+LOOKS = 4  # tests looked at in each held-out case, where there are more than are compared
+CHECK = 200  # so often, in steps, it is checked whether the classifier overfits
 COLD = 0.1  # the last temperature of the soft choice
 NEVER = -1e9
 
@@ -65,7 +68,8 @@ class FamilyTrainer:
         self.order, self.rank = order, np.argsort(order)
         self.rng = np.random.default_rng(seed)
         self.step, self.done = 0, 0.0
-        self.began: int | None = None  # the step at which tests began to be chosen
+        self.began: tuple[int, float] | None = None  # the step, and how much was done, when tests began to be chosen
+        self.least = math.inf  # surprise of held-out rows on prefixes
         assert problem.y is not None
         stakes = problem.loss.max(1) / problem.stake
         shares = np.bincount(problem.y, stakes[problem.y], len(stakes)) / stakes[problem.y].sum()
@@ -79,18 +83,21 @@ class FamilyTrainer:
             bins = Bins(problem, config.bins) if config.bins and encoder is None else None
             self.network = FamilyNetwork(problem.schema, config.width, bins, encoder).eval()
             self.torch_rng = torch.get_rng_state()
+        shares = np.bincount(problem.y, minlength=problem.schema.n_classes) + 0.5
+        self.network.prior.copy_(torch.from_numpy(np.log(shares / shares.sum())))
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
-        self.live = [self._fresh(config.cases, p) for p in (problem, validation)]
+        # each held-out case looks at several tests, so that half as many are enough
+        self.live = [self._fresh(n, p) for n, p in ((config.cases, problem), (-(-config.cases // 2), validation))]
 
     # ------------------------------------------------------------------ the loop
 
     def advance(self) -> None:
         """One gradient step."""
         self.done = max(self.done, self.step / self.config.max_steps)
-        if self.began is None and self.done >= self.config.prefix_share:
-            self._begin_choosing()
         with own_random_numbers(self):
+            if self.began is None and (self.done >= self.config.prefix_share or self._overfits()):
+                self._begin_choosing()
             self._descend(self._prefix_loss() if self.began is None else self._choosing_loss())
         self.step += 1
 
@@ -106,7 +113,20 @@ class FamilyTrainer:
         later, choose = self.config.later_rate, self.config.choose_rate
         rates = {"classify": later, "classes": later, "choose": choose, "tests": choose, "judge": 1e-3, "temper": 1e-3}
         self.optimiser = self._adam(list(rates.items()))
-        self.began = self.step
+        self.began = self.step, self.done
+
+    @torch.no_grad()
+    def _overfits(self) -> bool:
+        """Whether held-out rows have become more surprising."""
+        if self.step % CHECK:
+            return False
+        rng = np.random.default_rng(self.seed)
+        row = some_rows(len(self.validation), 1_000, self.seed)
+        mask = torch.from_numpy(self._prefixes(self.validation, row, rng)).float()
+        logits, _ = self.mean.logits(self.mean.inputs(torch.from_numpy(self.validation.X[row]), mask))
+        surprise = float(functional.cross_entropy(logits, self._labels(self.validation, row)))
+        self.least = min(self.least, surprise)
+        return surprise > 1.05 * self.least
 
     def _descend(self, loss: Tensor) -> None:
         """The rate rises for a moment, since a fresh optimiser takes large steps, stays, and falls over the second half."""
@@ -120,37 +140,39 @@ class FamilyTrainer:
             nn.utils.clip_grad_norm_(small, 1.0)
         self.optimiser.step()
         # a mean over few steps while there are few
-        age = self.step if self.began is None else self.step - self.began + 40
+        age = self.step if self.began is None else self.step - self.began[0] + 40
         soft_update(self.mean, self.network, max(1 - self.config.averaging, 5 / (age + 10)))
 
     def _of_phase(self) -> float:
         """How much of the present phase is over."""
-        share = self.config.prefix_share
-        return self.done / max(share, 1e-9) if self.began is None else (self.done - share) / (1 - share)
+        if self.began is None:
+            return self.done / max(self.config.prefix_share, 1e-9)
+        return (self.done - self.began[1]) / (1 - self.began[1])
 
     def _prefix_loss(self) -> Tensor:
         """Cross-entropy on prefixes of the order."""
-        row = self.rng.integers(len(self.problem), size=self.config.batch)
-        mask = torch.from_numpy(self._prefixes(row)).float()
+        size = self.config.batch if self.began is None else -(-self.config.batch // 2)
+        row = self.rng.integers(len(self.problem), size=size)
+        mask = torch.from_numpy(self._prefixes(self.problem, row, self.rng)).float()
         self.network.train()
         logits, _ = self.network.logits(self.network.inputs(torch.from_numpy(self.problem.X[row]), mask))
         self.network.eval()
         return functional.cross_entropy(logits, self._labels(self.problem, row))
 
-    def _prefixes(self, row: Ints) -> Bools:
+    def _prefixes(self, problem: Problem, row: Ints, rng: np.random.Generator) -> Bools:
         """B, F: prefixes with some tests flipped, and now and then any set at all, for cases that come another way."""
-        n, F, rng = len(row), self.schema.n_tests, self.rng
+        n, F = len(row), self.schema.n_tests
         mask: Bools = self.rank < np.round(F * rng.random((n, 1)) ** self.config.prefix_power)
         mask = mask ^ (rng.random((n, F), dtype=np.float32) < 0.15 * rng.random((n, 1), dtype=np.float32) ** 2)
         any_set = np.flatnonzero(rng.random(n) < 0.1)
         mask[any_set] = rng.random((len(any_set), F)) < rng.random((len(any_set), 1)) ** 2
-        if self.problem.available is not None:
-            mask &= self.problem.available[row]
+        if problem.available is not None:
+            mask &= problem.available[row]
             # a set without some test must not be known only from rows that lack it
             thin = np.flatnonzero(rng.random(n) < 0.3)
             mask[thin] &= rng.random((len(thin), F)) < rng.random((len(thin), 1))
-        if self.problem.known is not None:
-            mask |= self.problem.known[row]
+        if problem.known is not None:
+            mask |= problem.known[row]
         return mask
 
     # ------------------------------------------------------------------ cases in progress
@@ -178,107 +200,123 @@ class FamilyTrainer:
         return Live(row, mask, lam, cap, refused, life, np.zeros(n, np.int64))
 
     def _choosing_loss(self) -> Tensor:
-        """Prefixes and training rows in every step, held-out rows in every second one: they learn less and sooner."""
-        loss = self._prefix_loss() + self._live_loss(self.live[0], self.problem, learn=True)
-        return loss + self._live_loss(self.live[1], self.validation, learn=False) if self.step % 2 else loss
+        """Prefixes, so that what is known of them stays, and cases in progress; in every second step those of held-out rows too,
+        which have less to learn."""
+        loss = self._prefix_loss() + self._learning_loss(self.live[0], self.problem)
+        return loss + self._judging_loss(self.live[1], self.validation) if self.step % 2 else loss
 
-    def _live_loss(self, live: Live, problem: Problem, learn: bool) -> Tensor:
-        """One step of every case. Training rows teach which test is next; the others how much to believe and what to expect."""
+    def _learning_loss(self, live: Live, problem: Problem) -> Tensor:
+        """Training rows teach the classes and which test is next; half of them go on as proposed, half as judged."""
         seen = self._look(live, problem)
-        logits, hidden = self.network.logits(seen.inputs)
-        log_belief = self.network.belief(logits.detach(), seen.mask)
-        decide = log_belief.exp() @ self.loss
-        scores = self.network.scores(seen.inputs, seen.conditions)
-        if learn:
-            loss = functional.cross_entropy(logits, seen.labels)
-            noise = -torch.log(-torch.log(torch.rand_like(scores).clamp(1e-9, 1 - 1e-6)))
-            noisy = (scores + noise).masked_fill(~seen.legal, NEVER)
-            if seen.open.any():
-                loss = loss + self._soft_choice(live, seen, noisy)
-            picked = noisy.detach().argmax(1)
-        else:
-            loss = functional.nll_loss(log_belief, seen.labels)
-            picked = scores.detach().masked_fill(~seen.legal, NEVER).argmax(1)
-            loss = loss + self._judging_loss(live, problem, seen, log_belief.detach(), hidden.detach(), decide.detach(), picked)
-        self._move(live, problem, seen, picked.numpy(), log_belief.detach(), hidden.detach(), decide.detach().min(1).values)
+        scores, guide = self.network.scores(seen.inputs, seen.conditions)
+        noise = -torch.log(-torch.log(torch.rand_like(scores).clamp(1e-9, 1 - 1e-6)))
+        noisy = (scores + noise).masked_fill(~seen.legal, NEVER)
+        loss = self._soft_choice(seen, noisy)
+        with torch.no_grad():
+            logits, hidden = self.network.logits(seen.inputs)
+            view = self._view(self.network, seen, logits, hidden, scores, guide)
+            as_judged = torch.from_numpy(self.rng.random(len(live.row)) < 0.5)
+            picked = torch.where(as_judged, view.pick, noisy.argmax(1)).numpy()
+        self._move(live, problem, seen, picked, ~view.goes_on.numpy())
         return loss
 
     def _look(self, live: Live, problem: Problem) -> Seen:
         prices, first = self.schema.prices, self.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
         known = None if problem.known is None else problem.known[live.row]
-        money = prices.money(prices.marginal(prices.paid(live.mask, known)))
         left = prices.money(live.cap - prices.cost(live.mask, known))
+        money = cases.price()
         legal = cases.legal()[:, first:] & ~live.refused
         mask, values = torch.from_numpy(live.mask).float(), torch.from_numpy(problem.X[live.row])
         return Seen(
-            cases, values, mask, self.network.inputs(values, mask), self._conditions(live.lam, left),
-            self._labels(problem, live.row), torch.from_numpy(legal), torch.from_numpy(legal.any(1)), money, left,
-            torch.from_numpy(money * live.lam[:, None] / self.scale.stake).float(),
+            cases, values, mask, self.network.inputs(values, mask), torch.from_numpy(self.scale.conditions(live.lam, left)),
+            self._labels(problem, live.row), torch.from_numpy(legal), torch.from_numpy(legal.any(1)),
+            torch.from_numpy(money * (live.lam[:, None] / self.scale.stake)).float(),
+            torch.from_numpy(self.scale.reach(live.lam, left)).float(),
         )  # fmt: skip
 
-    def _conditions(self, lam: Doubles, left: Doubles) -> Tensor:
-        return torch.from_numpy(self.scale.conditions(lam, left))
-
-    def _soft_choice(self, live: Live, seen: Seen, noisy: Tensor) -> Tensor:
-        """What is not yet known after the next test, its price and, with some weight, what is expected from there on."""
-        done = self._of_phase()
-        share = functional.softmax(noisy / COLD ** min(1.0, done / 0.8), 1)
-        mask = torch.maximum(seen.mask, share)
-        logits, _ = self.network.logits(self.network.inputs(seen.values, mask))
-        surprise = self.weight[seen.labels] * functional.cross_entropy(logits, seen.labels, reduction="none")
-        loss = surprise + self.exchange * (share * seen.price).sum(1)
-        if self.config.foresight and done > 0.15 and not self.step % 2:  # not before there is something to foresee
-            logits, hidden = self.mean.logits(self.mean.inputs(seen.values, mask))
-            log_belief = self.mean.belief(logits, mask)
-            stop = (log_belief.exp() @ self.loss).min(1).values
-            left = seen.left - (share.detach().numpy() * seen.money).sum(1)
-            ends, price, _ = self.mean.judged(log_belief, hidden, self._conditions(live.lam, left), stop)
-            loss = loss + self.config.foresight * self.exchange * torch.minimum(stop, ends + price)
-        return loss[seen.open].mean()
-
-    def _judging_loss(
-        self, live: Live, problem: Problem, seen: Seen, log_belief: Tensor, hidden: Tensor, decide: Tensor, picked: Tensor
-    ) -> Tensor:
-        """Errors of what was expected of going on, against what it looks like one test later."""
+    def _view(self, network: FamilyNetwork, seen: Seen, logits: Tensor, hidden: Tensor, scores: Tensor, guide: Tensor) -> View:
+        """What the judge makes of it."""
+        log_belief = network.belief(logits.detach(), seen.mask)
+        decide = log_belief.detach().exp() @ self.loss
         stop = decide.min(1).values
-        ends, price, ask = self.network.judged(log_belief, hidden, seen.conditions, stop)
-        loss = torch.zeros(())
-        if ask is not None:
+        judged = network.judged(log_belief.detach(), hidden.detach(), guide.detach(), seen.mask, seen.conditions, stop)
+        offers = torch.from_numpy(proposed(scores.detach().numpy(), seen.legal.numpy()))
+        pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
+        on = (judged.ends + seen.price.gather(1, pick[:, None])[:, 0] + seen.reach * judged.more).detach()
+        return View(log_belief, stop, judged, offers, pick, on, seen.open & (on + TIE < stop))
+
+    def _soft_choice(self, seen: Seen, noisy: Tensor) -> Tensor:
+        """What is not yet known after the next test, and its price."""
+        share = functional.softmax(noisy / COLD ** min(1.0, self._of_phase() / 0.8), 1) * seen.open[:, None]
+        # what is at stake counts for the choice; the classifier must learn how things are
+        felt = share.detach() + self.weight[seen.labels, None] * (share - share.detach())
+        logits, _ = self.network.logits(self.network.inputs(seen.values, torch.maximum(seen.mask, felt)))
+        return functional.cross_entropy(logits, seen.labels) + self.exchange * (share * seen.price).sum(1).mean()
+
+    def _judging_loss(self, live: Live, problem: Problem) -> Tensor:
+        """Held-out rows teach how much to believe, and what to expect of some tests: what it looks like when each is bought."""
+        seen = self._look(live, problem)
+        with torch.no_grad():
+            logits, hidden = self.network.logits(seen.inputs)
+            scores, guide = self.network.scores(seen.inputs, seen.conditions)
+        view = self._view(self.network, seen, logits, hidden, scores, guide)
+        loss = functional.nll_loss(view.log_belief, seen.labels)
+        if view.judged.ask is not None:
             bill = self.schema.prices.money(seen.cases.cost_of(np.full(len(live.row), self.schema.n_classes)))
             assert problem.external is not None
             lost = self.loss[seen.labels, torch.from_numpy(problem.external[live.row])]
             priced = torch.from_numpy(bill * live.lam / self.scale.stake).float()
-            loss = loss + functional.mse_loss(ask, (lost + priced).clamp(max=3))
-        on = torch.nonzero(seen.open)[:, 0]
-        if not len(on):
-            return loss
-        rows, test = on.numpy(), picked[on]
-        mask = seen.mask[on].scatter(1, test[:, None], 1.0)
-        left = seen.left[rows] - seen.money[rows, test.numpy()]
-        with torch.no_grad():
-            logits, their_hidden = self.mean.logits(self.mean.inputs(seen.values[on], mask))
-            belief = self.mean.belief(logits, mask)
-            now = (belief.exp() @ self.loss).min(1).values
-            later, more, _ = self.mean.judged(belief, their_hidden, self._conditions(live.lam[rows], left), now)
-            cases = Cases(problem, live.row[rows], mask.numpy() > 0, live.cap[rows])
-            can = torch.from_numpy((cases.legal()[:, self.schema.first_test :] & ~live.refused[rows]).any(1))
-            goes_on = can & (later + more + TIE < now)
-            ends_at = torch.where(goes_on, later, now)
-            paid = seen.price[on, test] + torch.where(goes_on, more, 0.0)
-        return loss + 2 * (functional.mse_loss(ends[on], ends_at) + functional.mse_loss(price[on], paid.clamp(max=2)))
+            loss = loss + functional.mse_loss(view.judged.ask, (lost + priced).clamp(max=3))
+        case, test = self._some_tests(seen, view)
+        if len(case):
+            ends, paid = self._after(live, problem, case, test)
+            loss = loss + functional.mse_loss(view.judged.rest[case, test], ends + paid)
+            chosen = view.pick[case] == torch.from_numpy(test)
+            case, ends, paid = case[chosen.numpy()], ends[chosen], paid[chosen]
+            loss = loss + 2 * functional.mse_loss(view.judged.ends[case], ends)
+            loss = loss + 2 * functional.mse_loss(view.judged.more[case], (paid / seen.reach[case]).clamp(max=2))
+        # now and then any test, so that it is known what follows
+        at_random = self.rng.random(len(live.row)) < 0.15
+        any_test = np.where(seen.legal.numpy(), self.rng.random(seen.legal.shape), -1).argmax(1)
+        picked = np.where(at_random, any_test, view.pick.numpy())
+        self._move(live, problem, seen, picked, ~view.goes_on.numpy())
+        return loss
+
+    def _some_tests(self, seen: Seen, view: View) -> tuple[Ints, Ints]:
+        """Pairs of a case and a test to look at: all where there are few; else the best, others that are proposed, and any."""
+        legal = seen.legal.numpy()
+        if legal.shape[1] <= BREADTH:
+            case, test = np.nonzero(legal)
+            return case, test
+        rows = np.arange(len(legal))
+        key = self.rng.random(legal.shape, dtype=np.float32)
+        anyone = np.where(legal, key, -1).argmax(1)
+        key += 2 * view.offers.numpy()
+        key[rows, view.pick.numpy()] += 4
+        test = np.argpartition(np.where(legal, key, -1), -LOOKS + 1, 1)[:, -LOOKS + 1 :]
+        test = np.concatenate([test, anyone[:, None]], 1)
+        case = np.repeat(rows, LOOKS).reshape(test.shape)
+        possible = legal[case, test]
+        return case[possible], test[possible]
 
     @torch.no_grad()
-    def _move(
-        self, live: Live, problem: Problem, seen: Seen, picked: Ints, log_belief: Tensor, hidden: Tensor, stop: Tensor
-    ) -> None:
+    def _after(self, live: Live, problem: Problem, case: Ints, test: Ints) -> tuple[Tensor, Tensor]:
+        """What the averaged networks expect once a test is bought: the loss at the end, and further payments."""
+        mask = live.mask[case]
+        mask[np.arange(len(case)), test] = True
+        then = Live(live.row[case], mask, live.lam[case], live.cap[case], live.refused[case], live.life[case], live.age[case])
+        seen = self._look(then, problem)
+        logits, hidden = self.mean.logits(seen.inputs)
+        view = self._view(self.mean, seen, logits, hidden, *self.mean.scores(seen.inputs, seen.conditions))
+        return torch.where(view.goes_on, view.judged.ends, view.stop), torch.where(view.goes_on, view.on - view.judged.ends, 0.0)
+
+    def _move(self, live: Live, problem: Problem, seen: Seen, picked: Ints, would_stop: Bools) -> None:
         """Buys what was picked. Where the policy would stop, a case goes on for a while, so that it is known what follows."""
         can = seen.open.numpy()
         live.mask[np.flatnonzero(can), picked[can]] = True
         live.age += 1
-        ends, price, _ = self.mean.judged(log_belief, hidden, seen.conditions, stop)
-        would_stop = (ends + price + TIE >= stop).numpy() & (self.rng.random(len(can)) < 0.1)
-        over = ~can | (live.age >= live.life) | would_stop
+        over = ~can | (live.age >= live.life) | (would_stop & (self.rng.random(len(can)) < 0.1))
         if over.any():
             live.replace(over, self._fresh(int(over.sum()), problem))
 
@@ -316,7 +354,7 @@ class FamilyTrainer:
         arrays |= {f"mean/{k}": v for k, v in weights_of(self.mean).items()}
         arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
         facts = {"run": self._identity(), "step": self.step, "done": self.done, "began": self.began,
-                 "rng": self.rng.bit_generator.state}  # fmt: skip
+                 "least": self.least if self.step else None, "rng": self.rng.bit_generator.state}  # fmt: skip
         return {k: np.array(v) for k, v in arrays.items()}, facts
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
@@ -324,7 +362,9 @@ class FamilyTrainer:
         same_run(facts.get("run"), self._identity())
         if facts["began"] is not None:
             self._begin_choosing()
-        self.step, self.done, self.began = facts["step"], facts["done"], facts["began"]
+        self.step, self.done = facts["step"], facts["done"]
+        self.began = None if facts["began"] is None else tuple(facts["began"])
+        self.least = math.inf if facts["least"] is None else facts["least"]
         self.rng.bit_generator.state = facts["rng"]
         self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
         for i in range(2):
@@ -357,6 +397,18 @@ class Seen:
     labels: Tensor
     legal: Tensor  # B, F
     open: Tensor  # B: something can be bought
-    money: NDArray[Any]  # B, F
-    left: Doubles  # B
     price: Tensor  # B, F: in stakes, at the case's lambda
+    reach: Tensor  # B
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What the networks make of B cases; in stakes."""
+
+    log_belief: Tensor  # B, K
+    stop: Tensor  # B: loss of deciding now
+    judged: Judged
+    offers: Tensor  # B, F: tests that are proposed
+    pick: Tensor  # B: the best of them
+    on: Tensor  # B: loss and price of going on with it
+    goes_on: Tensor  # B

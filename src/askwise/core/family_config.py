@@ -18,19 +18,19 @@ class FamilyConfig:
     """Gradient steps, where there is no time limit."""
     width: int = 128
     """Width of the hidden layers."""
-    bins: int = 16
+    bins: int = 0
     """Quantile bins per column; 0: values as they are."""
     batch: int = 256
-    """States on prefixes of the order in each step."""
+    """States on prefixes of the order in each step; half as many once tests are chosen too."""
     cases: int = 128
-    """Cases in progress in each step, as many again of the validation rows."""
+    """Cases in progress in each step, half as many again of the validation rows."""
     prefix_share: float = 0.35
-    """Share of the time that goes to the classifier alone, on prefixes."""
+    """Share of the time that goes to the classifier alone, on prefixes, unless it begins to overfit before."""
     prefix_power: float = 3.0
     """The length of a prefix is u to this power, u uniform on (0, 1), times the number of tests."""
     learning_rate: float = 1e-3
     """Of the classifier on prefixes; constant over the first half, then falling to 0."""
-    later_rate: float = 3e-4
+    later_rate: float = 1e-4
     """Of the classifier once tests are chosen too."""
     choose_rate: float = 5e-4
     """Of the network that chooses tests."""
@@ -38,15 +38,13 @@ class FamilyConfig:
     """Of all networks."""
     averaging: float = 0.999
     """Networks are averaged over about 1 / (1 - this) steps."""
-    foresight: float = 0.5
-    """Weight of what is expected after the next test, against what the next test alone tells."""
     longest: int = 100
     """Most tests that a case in training buys, unless it starts deeper."""
     snapshots: int = 8
     """How often the family is measured on validation rows; the best is kept."""
     measure_rows: int = 1_000
     """Measure on at most this many validation rows while training; 0: on all."""
-    frontier_rows: int = 20_000
+    frontier_rows: int = 10_000
     """Measure the frontier on at most this many validation rows at the end; 0: on all."""
 
     def __post_init__(self) -> None:
@@ -62,9 +60,10 @@ class FamilyConfig:
     def for_size(cls, rows: int, tests: int) -> FamilyConfig:
         """Settings for a table of this size: seconds for a small one, minutes for a large one."""
         if tests > 200:  # pictures
-            return cls(max_steps=40_000, width=512, bins=0, batch=256, cases=256, prefix_power=4.0)
+            return cls(max_steps=40_000, width=512, cases=256, prefix_power=4.0, later_rate=3e-4, longest=60)
         if rows > 20_000:
-            return cls(max_steps=40_000, width=256, batch=512, cases=256)
+            return cls(max_steps=40_000, width=256, bins=16, batch=512, cases=256, learning_rate=2e-3, later_rate=3e-4,
+                       longest=30)  # fmt: skip
         return cls(max_steps=min(max(2 * rows, 1_500), 6_000), width=64 if rows < 500 else 128, batch=min(max(rows, 64), 256))
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -13,15 +15,26 @@ from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
 
 
+class Judged(NamedTuple):
+    """What to expect, in stakes."""
+
+    rest: Tensor  # B, F: loss at the end and price of all that follows, once a test is bought
+    ends: Tensor  # B: loss at the end, with the best of the proposed tests
+    more: Tensor  # B: price of what follows it, by `Scale.reach`
+    ask: Tensor | None  # B: loss and price of the existing classifier
+
+
 class FamilyNetwork(nn.Module):
     """Inputs are values (B, C) and a mask (B, F) that may be soft: between 0 and 1 where a test is about to be chosen."""
 
     owner: Tensor
+    prior: Tensor  # K: logarithms
 
     def __init__(self, schema: Schema, width: int, bins: Bins | None = None, encoder: Encoder | None = None) -> None:
         super().__init__()
         K, F = schema.n_classes, schema.n_tests
         self.encode = bins if encoder is None else None
+        self.register_buffer("prior", torch.zeros(K))
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
         columns = len(schema.columns) if self.encode is None else len(self.encode.source)
         self.classify: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
@@ -33,9 +46,9 @@ class FamilyNetwork(nn.Module):
         hidden = width if encoder is None else encoded_width(self.classify, schema)
         self.classes = nn.Linear(hidden, K)
         self.tests = nn.Linear(width, F)
-        outputs = 2 if schema.external_needs is None else 3
+        outputs = F + 2 if schema.external_needs is None else F + 3
         self.judge = nn.Sequential(
-            nn.Linear(K + 5 + hidden + CONDITIONS, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, outputs)
+            *stack(K + 5 + hidden + width + F + CONDITIONS, 128, depth=2), nn.Linear(128, outputs)
         )
         self.temper = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
         for net in (self.temper, self.judge):  # belief as it is, and nothing to be gained by going on
@@ -58,24 +71,25 @@ class FamilyNetwork(nn.Module):
         plain = logits.detach().log_softmax(1)
         held = mask.mean(1, keepdim=True)
         sure = torch.cat([held, held.sqrt(), plain.max(1, keepdim=True).values.exp(), entropy(plain)], 1)
-        cooled: Tensor = logits / self.temper(sure).exp()
+        cooled: Tensor = self.prior + (logits - self.prior) / self.temper(sure).exp()
         return cooled.log_softmax(1)
 
-    def scores(self, inputs: Tensor, conditions: Tensor) -> Tensor:
-        """B, F: the test with the largest is next."""
-        scores: Tensor = self.tests(self.choose(torch.cat([inputs, conditions], 1)))
-        return scores
+    def scores(self, inputs: Tensor, conditions: Tensor) -> tuple[Tensor, Tensor]:
+        """B, F: those with the largest are proposed; and the last hidden layer."""
+        guide = self.choose(torch.cat([inputs, conditions], 1))
+        return self.tests(guide), guide
 
     def judged(
-        self, log_belief: Tensor, hidden: Tensor, conditions: Tensor, stop: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """B each, in stakes: the loss to expect at the end, the price of what is still bought, and of the existing classifier
-        both together."""
-        belief = log_belief.exp()
+        self, log_belief: Tensor, hidden: Tensor, guide: Tensor, mask: Tensor, conditions: Tensor, stop: Tensor
+    ) -> Judged:
+        belief, F = log_belief.exp(), self.tests.out_features
         top = belief.topk(min(3, belief.shape[1]), 1).values
         top = functional.pad(top, (0, 3 - top.shape[1]))
-        out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, conditions], 1))
-        return stop + out[:, 0], functional.softplus(out[:, 1] - 2), out[:, 2] if out.shape[1] > 2 else None
+        out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, mask, conditions], 1))
+        rest, ends, more, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
+        return Judged(
+            stop[:, None] + rest, stop + ends[:, 0], functional.softplus(more[:, 0] - 2), ask[0][:, 0] if ask else None
+        )
 
     @torch.no_grad()
     def follow(self, rank: Ints) -> None:

@@ -1,8 +1,8 @@
 """A trained policy family without torch: what each action is worth in a state, at any price and any hard budget.
 
 Three networks. The first gives class probabilities, tempered to what held-out rows bear out, and with them what deciding now is
-worth. The second, which also sees the price and the budget left, says which test comes next. The third, a small one, judges that
-test: the loss to expect at the end, and what will still be paid on the way.
+worth. The second, which also sees the price and the budget left, proposes tests. The third, a small one, judges them: the loss to
+expect at the end, and what will still be paid on the way.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from askwise.core.policy import Greedy
 from askwise.core.problem import Doubles, Floats, Problem
 
 Array = NDArray[Any]
-HATS = 8  # knots on the axes of price and budget
+HATS = 16  # knots on the axes of price and budget
 CONDITIONS = 2 * HATS + 1
+BREADTH = 8  # so many proposed tests are compared: the best of many noisy values would be the luckiest
 TIE = 1e-4  # in stakes: going on must be worth this much, so that a tie is broken towards stopping
 
 
@@ -61,6 +62,12 @@ class Scale:
         out[:, -1] = free
         return out
 
+    def reach(self, lam: Doubles, left: Doubles | None) -> Doubles:
+        """B, in stakes: at most this much will still be paid at price lambda: what is left, and no more than can be lost."""
+        money = np.full(len(lam), self.total) if left is None else np.clip(left, 1e-9 * self.total, self.total)
+        reach: Doubles = np.minimum(1.0, lam * money / self.stake)
+        return reach
+
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
 
@@ -74,13 +81,15 @@ def _hats(x: Doubles, low: float, high: float) -> Doubles:
 
 
 class Outlook(NamedTuple):
-    """B states, in stakes: what each decision would lose, how good each test looks, and what to expect of the best one."""
+    """B states, in stakes: what each decision would lose, how good each test looks, and what to expect of each."""
 
     belief: Array  # B, K: class probabilities
     decide: Array  # B, K: expected loss of each decision
-    scores: Array  # B, F
-    loss: Array  # B: expected at the end if one goes on
-    price: Array  # B: of all that will still be bought, at lambda
+    scores: Array  # B, F: by which tests are proposed
+    worth: Array  # B, F: loss and price to expect if this test is next
+    pick: Array  # B: the best of those that are proposed
+    loss: Array  # B: expected at the end if one goes on with it
+    price: Array  # B: of it and of all that will still be bought, at lambda
     ask: Array | None  # B: expected loss and price of asking the existing classifier
 
 
@@ -109,7 +118,7 @@ class Family:
 
 
 class FamilyValues:
-    """Q(s, a) at one price, for `Greedy`. Among the tests only the best one's value is meant; the others follow by their scores.
+    """Q(s, a) at one price, for `Greedy`. Only the tests that are proposed compete.
 
     `trunks` replaces the two large networks, for encoders of the user's own.
     """
@@ -127,6 +136,7 @@ class FamilyValues:
         self.scale, self.lam = scale, max(lam, scale.least)
         self.loss = (loss / scale.stake).astype(dtype)
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
+        self.prior = weights["prior"].astype(dtype)
         self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)
         self.trunks = trunks or (_Dense(weights, "classify", owner, dtype), _Dense(weights, "choose", owner, dtype))
 
@@ -141,14 +151,24 @@ class FamilyValues:
         conditions = self.scale.conditions(np.full(len(mask), self.lam), state.left)
         hidden, belief = self._believe(values, mask)
         decide = belief @ self.loss
-        scores = self.trunks[1](values, mask, conditions) @ self.tests[0] + self.tests[1]
-        out = np.concatenate([summary(belief, decide.min(1)), hidden, conditions], 1)
+        guide = self.trunks[1](values, mask, conditions)
+        scores = guide @ self.tests[0] + self.tests[1]
+        stop = decide.min(1, keepdims=True)
+        out = np.concatenate([summary(belief, stop), hidden, guide, mask, conditions], 1)
         for i, (matrix, bias) in enumerate(self.judge):
             out = out @ matrix + bias
             if i < len(self.judge) - 1:
                 np.maximum(out, 0, out=out)
-        ask = out[:, 2] if out.shape[1] > 2 else None
-        return Outlook(belief, decide, scores, decide.min(1) + out[:, 0], softplus(out[:, 1] - 2), ask)
+        F, B = scores.shape[1], np.arange(len(mask))
+        assert state.price is not None
+        price = (state.price * (self.lam / self.scale.stake)).astype(out.dtype)
+        worth = stop + out[:, :F] + price
+        offers = proposed(scores, state.legal[:, -F:])
+        pick = np.where(offers, worth, np.inf).argmin(1)
+        reach = self.scale.reach(np.full(len(mask), self.lam), state.left).astype(out.dtype)
+        price = price[B, pick] + reach * softplus(out[:, F + 1] - 2)
+        ask = out[:, F + 2] if out.shape[1] > F + 2 else None
+        return Outlook(belief, decide, scores, worth, pick, stop[:, 0] + out[:, F], price, ask)
 
     def _believe(self, values: Array, mask: Array) -> tuple[Array, Array]:
         """The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
@@ -156,18 +176,17 @@ class FamilyValues:
         logits = hidden @ self.classes[0] + self.classes[1]
         (first, bias), (second, offset) = self.temper
         cooled = np.tanh(sureness(softmax(logits), mask) @ first + bias) @ second + offset
-        return hidden, softmax(logits / np.exp(cooled))
+        return hidden, softmax(self.prior + (logits - self.prior) / np.exp(cooled))
 
     def __call__(self, state: State) -> Floats:
         seen = self.outlook(state)
         K, F = seen.decide.shape[1], seen.scores.shape[1]
-        legal = state.legal[:, -F:]
-        best = np.where(legal, seen.scores, -np.inf).max(1, keepdims=True, initial=-1e9)
         q = np.empty(state.legal.shape, seen.scores.dtype)
         q[:, :K] = -seen.decide
         if seen.ask is not None:
             q[:, K] = -seen.ask
-        q[:, -F:] = -(seen.loss + seen.price + TIE)[:, None] - np.maximum(best - seen.scores, 0)
+        q[:, -F:] = np.minimum(-seen.worth, -(seen.loss + seen.price)[:, None]) - 1e3
+        q[np.arange(len(q)), seen.pick - F] = -(seen.loss + seen.price + TIE)
         return q
 
 
@@ -176,6 +195,7 @@ class InOrder:
 
     def __init__(self, values: FamilyValues, rank: Array, k: int) -> None:
         self.values = values
+        self.fixed_order = np.argsort(rank)[:k]
         # better than any decision, the first in the order best of all; whatever is not in it worse than any decision
         self.bonus = np.where(rank < k, 1e6 - rank.astype(float), -1e6)
 
@@ -242,7 +262,17 @@ def summary(belief: Array, stop: Array) -> Array:
     top = -np.sort(-belief, 1)[:, :3]
     if K < 3:
         top = np.pad(top, ((0, 0), (0, 3 - K)))
-    return np.concatenate([belief, top, entropy(belief), stop[:, None]], 1)
+    return np.concatenate([belief, top, entropy(belief), stop], 1)
+
+
+def proposed(scores: Array, legal: Array) -> Array:
+    """B, F: the legal tests with the largest scores."""
+    if scores.shape[1] <= BREADTH:
+        return legal
+    scores = np.where(legal, scores, -np.inf)
+    least = np.partition(scores, -BREADTH, 1)[:, -BREADTH, None]
+    made: Array = legal & (scores >= least)
+    return made
 
 
 def softmax(z: Array) -> Array:

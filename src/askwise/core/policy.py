@@ -24,7 +24,7 @@ class Choice(NamedTuple):
 
 
 class Policy(Protocol):
-    """Anything that can act on a state."""
+    """Anything that can act on a state. It may have a `fixed_order`: tests that it buys first, in this order, whatever it sees."""
 
     def act(self, state: State) -> Choice: ...
 
@@ -46,6 +46,10 @@ class Greedy:
 
     def act(self, state: State) -> Choice:
         return Choice(greedy(self.q(state), state.legal), np.ones(len(state.mask), np.float32))
+
+    @property
+    def fixed_order(self) -> Ints | None:
+        return getattr(self.q, "fixed_order", None)
 
     def values(self, state: State) -> Floats:
         """B, A: what it believes each action is worth."""

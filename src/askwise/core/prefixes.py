@@ -48,6 +48,10 @@ class Prefix:
     classify: Classifier
     loss: Doubles  # K, K
 
+    @property
+    def fixed_order(self) -> Ints:
+        return self.tests
+
     def act(self, state: State) -> Choice:
         action = np.empty(len(state.mask), np.int64)
         wanted = state.legal[:, self.first_test + self.tests]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 from askwise.choosing import best_for
 from askwise.core.budget import Budget
 from askwise.core.checkpoint import Arrays, State, part
-from askwise.core.episode import Measure, measure, some_rows
+from askwise.core.episode import Measure, measure, rollout, some_rows
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_values import Family
@@ -28,7 +29,7 @@ from askwise.frontier import hull
 PRICES = 24  # points of the frontier, besides the prefixes of the order
 CAPS = 10  # hard budgets that are measured
 GLANCE = 8  # as many while it is trained
-MEASURING = 0.1  # share of the time that may go to measuring
+MEASURING = 0.1  # share of the time that may go to measuring, and as much again at the end
 
 
 @dataclass(frozen=True)
@@ -135,12 +136,14 @@ def run(
     some = some_rows(len(validation), config.measure_rows, seed)
     started, before = time.monotonic(), trainer.done  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
-    due = config.prefix_share if trainer.done < config.prefix_share else trainer.done + pause
+    due = math.inf if trainer.began is None else trainer.done + pause
     while True:
         if time_limit is not None:
-            left = max(began + time_limit - started, 1e-3)
+            left = max(began + (1 - MEASURING) * time_limit - started, 1e-3)
             trainer.done = min(1.0, before + (1 - before) * (time.monotonic() - started) / left)
         finished = trainer.finished
+        if trainer.began is not None and due == math.inf:
+            due = trainer.done
         if trainer.done >= due or finished:
             at = time.monotonic()
             weights = trainer.weights()
@@ -149,10 +152,11 @@ def run(
             best = min(points, key=lambda p: (p.found.loss, p.found.cost))
             kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
             kept.spent = time.monotonic() - began
+            glance = time.monotonic() - at
             if watch is not None:
                 watch(kept.records[-1])
             if time_limit:
-                pause = max(pause, (time.monotonic() - at) / time_limit / MEASURING)
+                pause = max(pause, glance / time_limit / MEASURING)
             due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
             if save is not None:
                 (arrays, facts), (more, said) = trainer.state(), kept.state()
@@ -160,34 +164,46 @@ def run(
         if finished:
             break
         trainer.advance()
-    measured = some_rows(len(validation), config.frontier_rows, seed)
+    most = config.frontier_rows or len(validation)
+    if time_limit is not None:  # the frontier, and what is best under hard budgets, in the time that was set aside
+        most = min(most, max(len(some), int(len(some) * MEASURING * time_limit / glance / (2 * PRICES / GLANCE))))
+    measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     caps = under_caps(trainer, kept.weights, validation, measured)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
 
 
-def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints | None, prices: int) -> list[Point]:
+def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints, prices: int) -> list[Point]:
     """All points of a family, measured: a grid of prices from too dear to nearly free, and prefixes of the order."""
-    points, family = [], trainer.family(weights)
+    family, high, low = trainer.family(weights), trainer.scale.high, trainer.scale.low
     prefixes = sorted({0, *lengths_of(problem, trainer.order, 20)})
-    choices: list[tuple[float, int | None]] = [(trainer.scale.high, k) for k in prefixes]
-    if trainer.began is not None:
-        choices += [(float(lam), None) for lam in np.geomspace(trainer.scale.high, trainer.scale.low, prices)]
-    for lam, prefix in choices:
-        points.append(Point(lam, prefix, measure(problem, family.policy(lam, prefix), None, rows)))
+    points = [Point(high, k, measure(problem, family.policy(high, k), None, rows)) for k in prefixes]
+    for lam in np.geomspace(high, low, prices).tolist() if trainer.began is not None else ():
+        policy = family.policy(lam)
+        if goes_too_far(trainer, problem, policy, None, rows):
+            break
+        points.append(Point(lam, None, measure(problem, policy, None, rows)))
     return points
+
+
+def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> bool:
+    """Whether it buys more than it has learned to choose; that is what the prefixes are for."""
+    some = rows[:: -(-len(rows) // 50)]
+    return bool(rollout(problem, policy, cap, some).length.mean() > trainer.config.longest)
 
 
 def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints) -> list[tuple[float, Point]]:
     """What is best under some hard budgets from the cheapest test to everything."""
     family, prices, scale = trainer.family(weights), problem.schema.prices, trainer.scale
-    found = []
+    found: list[tuple[float, Point]] = []
+    adaptive = trainer.began is not None
     for cap in np.unique(
         np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS).astype(int)
     ):
         choices: list[int | None] = [0, problem.schema.n_tests]
-        if trainer.began is not None:
+        adaptive = adaptive and not goes_too_far(trainer, problem, family.policy(0.0), int(cap), rows)
+        if adaptive:
             choices.append(None)
         points = [Point(0.0, k, measure(problem, family.policy(0.0, k), int(cap), rows)) for k in choices]
         found.append((float(prices.money(int(cap))), min(points, key=lambda p: (p.found.loss, p.found.cost))))

@@ -33,6 +33,8 @@ from askwise.core.problem import Doubles, Problem
 FREE = 4  # times the cost of everything: a hard budget that never binds
 REFUSES, KNOWS, DEEP = 0.15, 0.15, 0.25  # shares of cases that refuse tests, know some already, or begin on a prefix of the order
 LOOKS = 4  # tests looked at in each held-out case, where there are more than are compared
+PREFIXES, CHOOSING, JUDGING = range(3)  # the phases of a run
+CHOOSES = 0.8  # share of the time after the prefixes in which tests are chosen; in the rest they are only judged
 CHECK = 200  # so often, in steps, it is checked whether the classifier overfits
 COLD = 0.1  # the last temperature of the soft choice
 NEVER = -1e9
@@ -68,7 +70,8 @@ class FamilyTrainer:
         self.order, self.rank = order, np.argsort(order)
         self.rng = np.random.default_rng(seed)
         self.step, self.done = 0, 0.0
-        self.began: tuple[int, float] | None = None  # the step, and how much was done, when tests began to be chosen
+        self.phase = PREFIXES
+        self.since = 0, 0.0  # the step, and how much was done, when this phase began
         self.least = math.inf  # surprise of held-out rows on prefixes
         assert problem.y is not None
         stakes = problem.loss.max(1) / problem.stake
@@ -96,24 +99,34 @@ class FamilyTrainer:
         """One gradient step."""
         self.done = max(self.done, self.step / self.config.max_steps)
         with own_random_numbers(self):
-            if self.began is None and (self.done >= self.config.prefix_share or self._overfits()):
-                self._begin_choosing()
-            self._descend(self._prefix_loss() if self.began is None else self._choosing_loss())
+            if self.phase == PREFIXES and (self.done >= self._end() or self._overfits()):
+                self._begin(CHOOSING)
+            if self.phase == CHOOSING and self.done >= self._end():
+                self._begin(JUDGING)
+            self._descend((self._prefix_loss, self._choosing_loss, self._judging_loss)[self.phase]())
         self.step += 1
 
     @property
     def finished(self) -> bool:
         return self.done >= 1 or self.step >= self.config.max_steps
 
-    def _begin_choosing(self) -> None:
-        """The averaged classifier stays; the policy follows the order at first."""
+    def _end(self) -> float:
+        """How much is done when this phase is over."""
+        share = self.config.prefix_share
+        return (share, share + (1 - share) * CHOOSES, 1.0)[self.phase]
+
+    def _begin(self, phase: int) -> None:
+        """The averaged networks stay. The policy follows the order at first; at the end classes and proposals stand still, and the
+        judge sees them as they will be used."""
         self.network.load_state_dict(self.mean.state_dict())
-        self.network.follow(self.rank)
-        self.mean.load_state_dict(self.network.state_dict())
-        later, choose = self.config.later_rate, self.config.choose_rate
-        rates = {"classify": later, "classes": later, "choose": choose, "tests": choose, "judge": 1e-3, "temper": 1e-3}
+        later, choose, judge = self.config.later_rate, self.config.choose_rate, self.config.judge_rate
+        rates = {"judge": judge, "temper": 1e-3}
+        if phase == CHOOSING:
+            self.network.follow(self.rank)
+            self.mean.load_state_dict(self.network.state_dict())
+            rates |= {"classify": later, "classes": later, "choose": choose, "tests": choose}
         self.optimiser = self._adam(list(rates.items()))
-        self.began = self.step, self.done
+        self.phase, self.since = phase, (self.step, self.done)
 
     @torch.no_grad()
     def _overfits(self) -> bool:
@@ -135,23 +148,21 @@ class FamilyTrainer:
             group["lr"] = group["peak"] * min(1.0, 50 * done + 0.01, 2 * (1 - done) + 0.01)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        if self.began is not None:
+        if self.phase != PREFIXES:
             small = [p for name in ("choose", "tests", "judge", "temper") for p in getattr(self.network, name).parameters()]
             nn.utils.clip_grad_norm_(small, 1.0)
         self.optimiser.step()
         # a mean over few steps while there are few
-        age = self.step if self.began is None else self.step - self.began[0] + 40
+        age = self.step - self.since[0] + 40 * self.phase
         soft_update(self.mean, self.network, max(1 - self.config.averaging, 5 / (age + 10)))
 
     def _of_phase(self) -> float:
         """How much of the present phase is over."""
-        if self.began is None:
-            return self.done / max(self.config.prefix_share, 1e-9)
-        return (self.done - self.began[1]) / (1 - self.began[1])
+        return (self.done - self.since[1]) / max(self._end() - self.since[1], 1e-9)
 
     def _prefix_loss(self) -> Tensor:
         """Cross-entropy on prefixes of the order."""
-        size = self.config.batch if self.began is None else -(-self.config.batch // 2)
+        size = self.config.batch if self.phase == PREFIXES else -(-self.config.batch // 2)
         row = self.rng.integers(len(self.problem), size=size)
         mask = torch.from_numpy(self._prefixes(self.problem, row, self.rng)).float()
         self.network.train()
@@ -164,7 +175,7 @@ class FamilyTrainer:
         n, F = len(row), self.schema.n_tests
         mask: Bools = self.rank < np.round(F * rng.random((n, 1)) ** self.config.prefix_power)
         mask = mask ^ (rng.random((n, F), dtype=np.float32) < 0.15 * rng.random((n, 1), dtype=np.float32) ** 2)
-        any_set = np.flatnonzero(rng.random(n) < 0.1)
+        any_set = np.flatnonzero(rng.random(n) < (0.1 if F > BREADTH else 0.4))  # of few tests there are few sets
         mask[any_set] = rng.random((len(any_set), F)) < rng.random((len(any_set), 1)) ** 2
         if problem.available is not None:
             mask &= problem.available[row]
@@ -202,11 +213,12 @@ class FamilyTrainer:
     def _choosing_loss(self) -> Tensor:
         """Prefixes, so that what is known of them stays, and cases in progress; in every second step those of held-out rows too,
         which have less to learn."""
-        loss = self._prefix_loss() + self._learning_loss(self.live[0], self.problem)
-        return loss + self._judging_loss(self.live[1], self.validation) if self.step % 2 else loss
+        loss = self._prefix_loss() + self._learning_loss()
+        return loss + self._judging_loss() if self.step % 2 else loss
 
-    def _learning_loss(self, live: Live, problem: Problem) -> Tensor:
+    def _learning_loss(self) -> Tensor:
         """Training rows teach the classes and which test is next; half of them go on as proposed, half as judged."""
+        live, problem = self.live[0], self.problem
         seen = self._look(live, problem)
         scores, guide = self.network.scores(seen.inputs, seen.conditions)
         noise = -torch.log(-torch.log(torch.rand_like(scores).clamp(1e-9, 1 - 1e-6)))
@@ -248,14 +260,15 @@ class FamilyTrainer:
 
     def _soft_choice(self, seen: Seen, noisy: Tensor) -> Tensor:
         """What is not yet known after the next test, and its price."""
-        share = functional.softmax(noisy / COLD ** min(1.0, self._of_phase() / 0.8), 1) * seen.open[:, None]
+        share = functional.softmax(noisy / COLD ** self._of_phase(), 1) * seen.open[:, None]
         # what is at stake counts for the choice; the classifier must learn how things are
         felt = share.detach() + self.weight[seen.labels, None] * (share - share.detach())
         logits, _ = self.network.logits(self.network.inputs(seen.values, torch.maximum(seen.mask, felt)))
         return functional.cross_entropy(logits, seen.labels) + self.exchange * (share * seen.price).sum(1).mean()
 
-    def _judging_loss(self, live: Live, problem: Problem) -> Tensor:
+    def _judging_loss(self) -> Tensor:
         """Held-out rows teach how much to believe, and what to expect of some tests: what it looks like when each is bought."""
+        live, problem = self.live[1], self.validation
         seen = self._look(live, problem)
         with torch.no_grad():
             logits, hidden = self.network.logits(seen.inputs)
@@ -277,7 +290,7 @@ class FamilyTrainer:
             loss = loss + 2 * functional.mse_loss(view.judged.ends[case], ends)
             loss = loss + 2 * functional.mse_loss(view.judged.more[case], (paid / seen.reach[case]).clamp(max=2))
         # now and then any test, so that it is known what follows
-        at_random = self.rng.random(len(live.row)) < 0.15
+        at_random = self.rng.random(len(live.row)) < (0.15 if self.schema.n_tests > BREADTH else 0.3)
         any_test = np.where(seen.legal.numpy(), self.rng.random(seen.legal.shape), -1).argmax(1)
         picked = np.where(at_random, any_test, view.pick.numpy())
         self._move(live, problem, seen, picked, ~view.goes_on.numpy())
@@ -353,17 +366,17 @@ class FamilyTrainer:
         arrays |= {f"network/{k}": v for k, v in weights_of(self.network).items()}
         arrays |= {f"mean/{k}": v for k, v in weights_of(self.mean).items()}
         arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
-        facts = {"run": self._identity(), "step": self.step, "done": self.done, "began": self.began,
+        facts = {"run": self._identity(), "step": self.step, "done": self.done, "phase": self.phase, "since": self.since,
                  "least": self.least if self.step else None, "rng": self.rng.bit_generator.state}  # fmt: skip
         return {k: np.array(v) for k, v in arrays.items()}, facts
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
         same_run(facts.get("run"), self._identity())
-        if facts["began"] is not None:
-            self._begin_choosing()
+        if facts["phase"] != PREFIXES:
+            self._begin(facts["phase"])
         self.step, self.done = facts["step"], facts["done"]
-        self.began = None if facts["began"] is None else tuple(facts["began"])
+        self.since = facts["since"][0], facts["since"][1]
         self.least = math.inf if facts["least"] is None else facts["least"]
         self.rng.bit_generator.state = facts["rng"]
         self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())

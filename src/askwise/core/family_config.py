@@ -34,6 +34,8 @@ class FamilyConfig:
     """Of the classifier once tests are chosen too."""
     choose_rate: float = 5e-4
     """Of the network that chooses tests."""
+    judge_rate: float = 1e-3
+    """Of the network that judges them."""
     weight_decay: float = 1e-4
     """Of all networks."""
     averaging: float = 0.999

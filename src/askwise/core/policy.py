@@ -24,7 +24,7 @@ class Choice(NamedTuple):
 
 
 class Policy(Protocol):
-    """Anything that can act on a state. It may have a `fixed_order`: tests that it buys first, in this order, whatever it sees."""
+    """Anything that can act on a state. It may have a `fixed_order`: tests it buys first, in this order, whatever it sees."""
 
     def act(self, state: State) -> Choice: ...
 

@@ -15,7 +15,7 @@ from askwise.choosing import best_for
 from askwise.core.budget import Budget
 from askwise.core.checkpoint import Arrays, State, part
 from askwise.core.episode import Measure, measure, rollout, some_rows
-from askwise.core.family import FamilyTrainer
+from askwise.core.family import PREFIXES, FamilyTrainer
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_values import Family
 from askwise.core.network import Encoder, Weights
@@ -29,6 +29,7 @@ from askwise.frontier import hull
 PRICES = 24  # points of the frontier, besides the prefixes of the order
 CAPS = 10  # hard budgets that are measured
 GLANCE = 8  # as many while it is trained
+SAME = 0.002  # areas, in stakes, that are as good as equal
 MEASURING = 0.1  # share of the time that may go to measuring, and as much again at the end
 
 
@@ -65,10 +66,11 @@ class Kept:
     weights: Weights = field(default_factory=dict)
     spent: float = 0.0  # seconds
 
-    def add(self, record: Record, weights: Weights) -> None:
+    def add(self, record: Record, weights: Weights, same: float) -> None:
+        """Where areas, which are measured on some rows and at few prices, differ by less than `same`, the later one is better."""
         self.records.append(record)
-        if record.area >= self.area:
-            self.area, self.weights = record.area, weights
+        if record.area >= self.area - same:
+            self.area, self.weights = max(self.area, record.area), weights
 
     def state(self) -> State:
         arrays = {f"best/{name}": value for name, value in self.weights.items()}
@@ -136,13 +138,13 @@ def run(
     some = some_rows(len(validation), config.measure_rows, seed)
     started, before = time.monotonic(), trainer.done  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
-    due = math.inf if trainer.began is None else trainer.done + pause
+    due = math.inf if trainer.phase == PREFIXES else trainer.done + pause
     while True:
         if time_limit is not None:
             left = max(began + (1 - MEASURING) * time_limit - started, 1e-3)
             trainer.done = min(1.0, before + (1 - before) * (time.monotonic() - started) / left)
         finished = trainer.finished
-        if trainer.began is not None and due == math.inf:
+        if trainer.phase != PREFIXES and due == math.inf:
             due = trainer.done
         if trainer.done >= due or finished:
             at = time.monotonic()
@@ -150,7 +152,7 @@ def run(
             points = frontier(trainer, weights, validation, some, GLANCE)
             area = area_of(points, trainer.scale.total)
             best = min(points, key=lambda p: (p.found.loss, p.found.cost))
-            kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
+            kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights, SAME * trainer.scale.stake)
             kept.spent = time.monotonic() - began
             glance = time.monotonic() - at
             if watch is not None:
@@ -179,7 +181,7 @@ def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: I
     family, high, low = trainer.family(weights), trainer.scale.high, trainer.scale.low
     prefixes = sorted({0, *lengths_of(problem, trainer.order, 20)})
     points = [Point(high, k, measure(problem, family.policy(high, k), None, rows)) for k in prefixes]
-    for lam in np.geomspace(high, low, prices).tolist() if trainer.began is not None else ():
+    for lam in np.geomspace(high, low, prices).tolist() if trainer.phase != PREFIXES else ():
         policy = family.policy(lam)
         if goes_too_far(trainer, problem, policy, None, rows):
             break
@@ -197,7 +199,7 @@ def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows:
     """What is best under some hard budgets from the cheapest test to everything."""
     family, prices, scale = trainer.family(weights), problem.schema.prices, trainer.scale
     found: list[tuple[float, Point]] = []
-    adaptive = trainer.began is not None
+    adaptive = trainer.phase != PREFIXES
     for cap in np.unique(
         np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS).astype(int)
     ):

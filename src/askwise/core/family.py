@@ -116,7 +116,7 @@ class FamilyTrainer:
         return (share, share + (1 - share) * CHOOSES, 1.0)[self.phase]
 
     def _begin(self, phase: int) -> None:
-        """The averaged networks stay. The policy follows the order at first; at the end classes and proposals stand still, and the
+        """The averaged networks stay. The policy follows the order at first; in the end classes and proposals stand still and the
         judge sees them as they will be used."""
         self.network.load_state_dict(self.mean.state_dict())
         later, choose, judge = self.config.later_rate, self.config.choose_rate, self.config.judge_rate

@@ -64,7 +64,7 @@ class FamilyConfig:
         if tests > 200:  # pictures
             return cls(max_steps=40_000, width=512, cases=256, prefix_power=4.0, later_rate=3e-4, longest=60)
         if rows > 20_000:
-            return cls(max_steps=40_000, width=256, bins=16, batch=512, cases=256, learning_rate=2e-3, later_rate=3e-4,
+            return cls(max_steps=40_000, width=256, bins=16, batch=512, cases=512, learning_rate=2e-3, later_rate=5e-4,
                        longest=30)  # fmt: skip
         return cls(max_steps=min(max(2 * rows, 1_500), 6_000), width=64 if rows < 500 else 128, batch=min(max(rows, 64), 256))
 

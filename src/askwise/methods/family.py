@@ -120,8 +120,8 @@ def run(
     save: Callable[[State], None] | None = None,
     resume: State | None = None,
 ) -> Run:
-    """Trains for so many seconds, the order included, or without a limit for `config.max_steps` steps. Now and then the family is
-    measured on validation rows, and the best is kept.
+    """Trains for so many seconds, the order included, or without a limit for `config.max_steps` steps. Half of the validation
+    rows teach it what to expect. Now and then it is measured on the others, and the best is kept.
 
     `save` is given the whole state after each measurement; `resume` takes such a state, whose seconds count.
     """
@@ -132,7 +132,8 @@ def run(
     if time_limit is not None:
         config = config.but(max_steps=2**31)
     order = elimination_order(problem, seed, threads=threads) if resume is None else resume[0]["order"]
-    trainer = FamilyTrainer(problem, validation, order, config, seed, encoder)
+    judging, validation = halves(validation)
+    trainer = FamilyTrainer(problem, judging, order, config, seed, encoder)
     if resume is not None:
         trainer.load(*resume)
     some = some_rows(len(validation), config.measure_rows, seed)
@@ -174,6 +175,13 @@ def run(
     caps = under_caps(trainer, kept.weights, validation, measured)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
+
+
+def halves(validation: Problem) -> tuple[Problem, Problem]:
+    """Rows to learn from what to expect, and rows to measure; each class is shared out evenly."""
+    assert validation.y is not None
+    by_class = np.argsort(validation.y, kind="stable")
+    return validation.take(np.sort(by_class[::2])), validation.take(np.sort(by_class[1::2]))
 
 
 def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints, prices: int) -> list[Point]:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from tests.core.naive import NaivePrices
 
-from askwise import CostlyClassifier, TrainConfig
+from askwise import CostlyClassifier, FamilyConfig, TrainConfig
 
 QUICK = TrainConfig(
     width=32,
@@ -20,6 +20,7 @@ QUICK = TrainConfig(
     window_epochs=2,
     explore_epochs=1,
 )  # fmt: skip
+QUICK_FAMILY = FamilyConfig(max_steps=200, width=32, batch=64, cases=16, snapshots=1, learning_rate=5e-3)
 COSTS = {"age": "0.1", "pressure": 1, "smoker": "0.2", "colour": "0.7", "town": "0.3", "index": "0.1"}
 SETUP = {"lab": ("0.5", ["pressure", "colour"])}
 DERIVED = {"index": ["age", "pressure"]}
@@ -53,8 +54,8 @@ def numbers(n: int = 120, seed: int = 0, columns: int = 3, classes: int = 2) -> 
 
 
 def classifier(**settings) -> CostlyClassifier:
-    """One that is trained for a moment only, always the same one."""
-    return CostlyClassifier(**{"config": QUICK, "random_state": 0, **settings})
+    """One that is trained for a moment only, by the paper's algorithm, always the same one."""
+    return CostlyClassifier(**{"config": QUICK, "algorithm": "paper", "random_state": 0, **settings})
 
 
 def bills(report, prices=NAIVE, known=frozenset()):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import askwise
-from askwise import CostlyClassifier, TrainConfig, plots
+from askwise import CostlyClassifier, FamilyConfig, TrainConfig, plots
 from askwise.cli import parser
 from askwise.data import named
 from askwise.model import AcquisitionReport, Model, Point
@@ -53,9 +53,10 @@ def test_every_method_and_attribute_of_the_classifier() -> None:
         assert name in listed, f"docs/api.md does not name {name}"
 
 
-def test_every_setting_with_its_default() -> None:
-    listed = rows("TrainConfig")
-    for field in fields(TrainConfig):
+@pytest.mark.parametrize("config", [TrainConfig, FamilyConfig])
+def test_every_setting_with_its_default(config: type) -> None:
+    listed = rows(config.__name__)
+    for field in fields(config):
         assert field.default is not MISSING
         assert field.name in listed, f"docs/api.md does not name the setting {field.name}"
         shown = listed[field.name][0]

@@ -225,7 +225,7 @@ def test_what_was_learned_survives_a_failure_to_save_it(folder, tmp_path, monkey
 
 def test_ctrl_c_leaves_a_state_and_resume_goes_on(folder, tmp_path):
     out = tmp_path / "m.askwise"
-    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--average-budget", "1", "--out", out]
+    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--average-budget", "1", "--out", out, "--algorithm", "paper"]
     # jobs in the background of a script ignore Ctrl-C, and so would what they start
     start = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from askwise.cli import main; "
     program = [sys.executable, "-c", start + "sys.exit(main(sys.argv[1:]))", *map(str, argv), "--time-limit", "120"]
@@ -271,6 +271,10 @@ def test_resume_of_another_run_is_refused_and_harms_nothing(folder, tmp_path):
     classifier(config=None, time_limit=0, random_state=7).fit(X, y, save=states.append)
     write_state(tmp_path / "m.state", *states[-1])
     argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", tmp_path / "m.askwise"]
+    code, out, err = run(*argv, "--resume", "--seed", "7")
+    assert (code, out) == (2, "")
+    assert "another run: its algorithm is paper, here it is family" in err
+    argv += ["--algorithm", "paper"]
     code, out, err = run(*argv, "--resume", "--seed", "8")
     assert (code, out) == (2, "")
     assert "another run: its seed is 7, here it is 8" in err

@@ -13,7 +13,7 @@ from askwise import AverageBudget, Budget, CostlyClassifier, HardBudget, Tradeof
 from askwise.errors import InputError
 from askwise.methods import paper
 from askwise.model import probabilities
-from patients import PRICES, QUICK, bills, classifier, numbers, patients
+from patients import PRICES, QUICK, QUICK_FAMILY, bills, classifier, numbers, patients
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -26,9 +26,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 # ---------------------------------------------------------------------- scikit-learn
 
 
-@parametrize_with_checks([CostlyClassifier()])
+@parametrize_with_checks([CostlyClassifier(), CostlyClassifier(algorithm="paper")])
 def test_scikit_learns_own_checks(estimator, check):
-    check(estimator.set_params(config=QUICK, random_state=0))  # here, so that the tests have short names
+    quick = QUICK if estimator.algorithm == "paper" else QUICK_FAMILY
+    check(estimator.set_params(config=quick, random_state=0))  # here, so that the tests have short names
 
 
 def test_it_works_in_a_pipeline_and_in_cross_validation():

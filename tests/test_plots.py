@@ -176,6 +176,13 @@ def test_progress_can_show_losses_and_a_hard_budget():
     assert "hard budget 2.5" in words(figure)
 
 
+def test_the_progress_of_a_family_is_its_area():
+    figure = plots.progress([SimpleNamespace(step=s, area=a) for s, a in ((10, 0.8), (20, 0.9))])
+    (line,) = figure.axes[0].lines
+    assert line.get_xydata().tolist() == [[10, 0.8], [20, 0.9]]
+    assert "area" in figure.axes[0].get_ylabel()
+
+
 def test_progress_before_anything_was_learned(tmp_path):
     for records in ([], [record(0)]):
         plots.save(plots.progress(records, Budget()), tmp_path / "p.svg")

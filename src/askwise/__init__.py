@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.config import TrainConfig
+from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError
 
@@ -18,6 +19,7 @@ __all__ = [
     "AverageBudget",
     "Budget",
     "CostlyClassifier",
+    "FamilyConfig",
     "HardBudget",
     "Problem",
     "Recorded",

@@ -93,11 +93,12 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it is no test")
     fit.add_argument("--external", metavar="COLUMN", help="column that holds what a classifier you already have says")
     fit.add_argument("--external-needs", metavar="NAMES", help="tests it needs, separated by commas (default: all)")
-    fit.add_argument("--algorithm", choices=["paper", "family"], default="paper",
-                     help="the paper's, for one budget, or one training for every price and every budget")  # fmt: skip
+    fit.add_argument("--algorithm", choices=["family", "paper"], default="family",
+                     help="one training for every price and every budget (default), or the paper's, for one budget")  # fmt: skip
     fit.add_argument("--restarts", type=int, default=1, metavar="N", help="train N times, keep the best")
     fit.add_argument("--seed", type=int, default=0)
-    fit.add_argument("--time-limit", default="75", metavar="TIME", help="for each training: 90, 90s, 5m, 1h (default 75 seconds)")
+    fit.add_argument("--time-limit", metavar="TIME",
+                     help="for each training: 90, 90s, 5m, 1h (default: by the size of the data)")  # fmt: skip
     fit.add_argument("--resume", action="store_true", help="go on with an interrupted fit that wrote to the same --out")
     fit.add_argument("--unit", default="", help="of the prices, for showing")
     fit.add_argument("--out", type=Path, metavar="FILE", help="model to write (default: model.askwise, or the data's name)")

@@ -60,9 +60,9 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Makes an encoder of your own, see `askwise.core.network.Encoder`.
     n_restarts : int
         Trains so many times and keeps the best on validation rows.
-    algorithm : {'paper', 'family'}
-        The paper's, which learns for one budget, or one training for every price and every budget.
-    config : TrainConfig or FamilyConfig, optional
+    algorithm : {'family', 'paper'}
+        One training for every price and every budget, or the paper's, which learns for one budget.
+    config : FamilyConfig or TrainConfig, optional
         All settings of training; by default they follow from the size of the data.
     validation_fraction : float
         Share of the rows that is kept for choosing.
@@ -89,8 +89,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling: str = "columns",
         network: Any = None,
         n_restarts: int = 1,
-        algorithm: str = "paper",
-        config: TrainConfig | FamilyConfig | None = None,
+        algorithm: str = "family",
+        config: FamilyConfig | TrainConfig | None = None,
         validation_fraction: float = 0.25,
         time_limit: float | None = None,
         unit: str = "",

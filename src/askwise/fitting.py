@@ -169,7 +169,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
 
     out = given.out or Path(f"{given.data or 'model'}.askwise")
     _check_out(out, given)
-    limit = seconds_of(given.time_limit)
+    limit = None if given.time_limit is None else seconds_of(given.time_limit)
     cases = cases_of(given, part="train")
     settings = {**cases.settings, **settings_of(given)}
     gone = left_out(given, columns_of(cases.X))
@@ -238,9 +238,10 @@ class Progress:
         self.last = now
         spent = now - self.began
         left = "" if self.limit is None else f"  {max(0, self.limit - spent):.0f} s left"
-        done = min(1.0, spent / self.limit) if self.limit else 0.0
-        bar = f"[{'#' * round(20 * done):20}] " if self.limit else ""
-        found = f"cost {record.cost:.3g}  validation loss {record.validation.loss:.3g}  lambda {record.lam:.4g}"
+        done = record.done if hasattr(record, "done") else min(1.0, spent / self.limit) if self.limit else None
+        bar = "" if done is None else f"[{'#' * round(20 * done):20}] "
+        area = f"validation area {record.area:.4f}  " if hasattr(record, "area") else ""
+        found = f"{area}cost {record.cost:.3g}  validation loss {record.validation.loss:.3g}  lambda {record.lam:.4g}"
         line = f"{bar}step {record.step}  {found}{left}"
         print(f"\r{line:<100}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
 

@@ -89,8 +89,8 @@ def _paper(
     best = min(runs, key=lambda run: run.history.value(budget))
     history = best.history
     points = [
-        Point(float(r.lam), r.cost, r.validation.loss, r.validation.accuracy, r.validation.error, history.weights.get(i))
-        for i, r in enumerate(history.records) if i == 0 or i in history.weights
+        Point(float(r.lam), r.cost, v.loss, v.accuracy, v.error, history.weights.get(i), cost_error=v.cost_error)
+        for i, r in enumerate(history.records) if i == 0 or i in history.weights for v in [r.validation]
     ]  # fmt: skip
     records = [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records]
     at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]
@@ -109,7 +109,7 @@ def _family(
 
     def point(p: family.Point) -> Point:
         m = p.found
-        return Point(float(p.lam), m.cost, m.loss, m.accuracy, m.error, None, p.prefix)
+        return Point(float(p.lam), m.cost, m.loss, m.accuracy, m.error, None, p.prefix, m.cost_error)
 
     on = hull([p.found.cost for p in best.points], [-p.found.loss for p in best.points])
     at_first = [p for p in best.points if p.prefix == 0]

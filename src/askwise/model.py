@@ -5,6 +5,7 @@ It needs no torch, unless it was trained with an encoder of the user's own.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ class Point:
     error: float  # standard error of the loss
     weights: dict[str, NDArray[Any]] | None  # None: decides at once, or is of a family, whose points share their weights
     prefix: int | None = None  # of a family: so many tests of a fixed order for everybody; None: adaptive
+    cost_error: float = 0.0  # standard error of the cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +114,13 @@ class Model:
 
     @property
     def expected(self) -> dict[str, float]:
-        """What the model is expected to come to at its budget."""
+        """What the model is expected to come to at its budget, and the standard error of its mean cost."""
+        names = ("cost", "loss", "accuracy")
         if self._capped is not None:
-            return {name: getattr(self._capped[1], name) for name in ("cost", "loss", "accuracy")}
-        return {name: self.blend.mean([getattr(p, name) for p in self.points]) for name in ("cost", "loss", "accuracy")}
+            return {name: getattr(self._capped[1], name) for name in (*names, "cost_error")}
+        blend, errors = self.blend, [p.cost_error for p in self.points]
+        error = math.hypot((1 - blend.share) * errors[blend.first], blend.share * errors[blend.second])
+        return {**{name: blend.mean([getattr(p, name) for p in self.points]) for name in names}, "cost_error": error}
 
     @property
     def saturation(self) -> Point:

@@ -91,7 +91,7 @@ def save(model: Model, path: str | Path) -> None:
 
 
 def _told(point: Point) -> dict[str, Any]:
-    return {name: getattr(point, name) for name in ("lam", "cost", "loss", "accuracy", "error", "prefix")}
+    return {name: getattr(point, name) for name in ("lam", "cost", "loss", "accuracy", "error", "prefix", "cost_error")}
 
 
 def load(path: str | Path, *, external: Any = None, network: Any = None) -> Model:
@@ -127,7 +127,10 @@ def _rehearse(model: Model) -> None:
     _must(_numbers([model.facts["stake"]]) and model.stake > 0, "something is at stake")
     first, costs = model.points[0], [p.cost for p in model.points]
     everywhere = [*model.points, *(p for _, p in model.caps)]
-    _must(_numbers([x for p in everywhere for x in (p.lam, p.cost, p.loss, p.accuracy, p.error)]), "points are numbers")
+    _must(
+        _numbers([x for p in everywhere for x in (p.lam, p.cost, p.loss, p.accuracy, p.error, p.cost_error)]),
+        "points are numbers",
+    )
     _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
     for budget in (model.budget, model.trained_for):
         _must(

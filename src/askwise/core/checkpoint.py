@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -58,3 +60,17 @@ def same_run(theirs: dict[str, Any] | None, mine: dict[str, Any]) -> None:
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise StateError(f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}")
+
+
+@contextmanager
+def put_off_ctrl_c(wanted: bool) -> Iterator[list[int]]:
+    """Ctrl-C is noted in the list, rather than raised in the middle of a step."""
+    noted: list[int] = []
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)

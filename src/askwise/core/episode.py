@@ -204,6 +204,7 @@ class Measure:
     accuracy: float
     rows: int
     error: float = 0.0  # standard error of the mean loss
+    cost_error: float = 0.0  # of the mean cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,9 +274,12 @@ def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None
     """Rolls the policy out and averages."""
     done = rollout(problem, policy, cap, rows)
     truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
-    cost = float(problem.schema.prices.money(done.cost.mean()))
+    cost, varies = (float(problem.schema.prices.money(x)) for x in (done.cost.mean(), done.cost.std()))
     n = len(done.row)
-    return Measure(cost, float(done.loss.mean()), float((done.decision == truth).mean()), n, float(done.loss.std() / n**0.5))
+    return Measure(
+        cost, float(done.loss.mean()), float((done.decision == truth).mean()), n, float(done.loss.std() / n**0.5),
+        varies / n**0.5,
+    )  # fmt: skip
 
 
 def some_rows(n: int, most: int, seed: int) -> Ints:

@@ -23,38 +23,20 @@ from torch.nn import functional
 
 from askwise.core.checkpoint import Arrays, State, load_moments, moments_of, own_random_numbers, part, same_run
 from askwise.core.episode import Cases, some_rows
+from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork, Judged, own_trunks
 from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, proposed
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Problem
+from askwise.core.problem import Problem
 
-FREE = 4  # times the cost of everything: a hard budget that never binds
-REFUSES, KNOWS, DEEP = 0.15, 0.15, 0.25  # shares of cases that refuse tests, know some already, or begin on a prefix of the order
 LOOKS = 4  # tests looked at in each held-out case, where there are more than are compared
 PREFIXES, CHOOSING, JUDGING = range(3)  # the phases of a run
 CHOOSES = 0.8  # share of the time after the prefixes in which tests are chosen; in the rest they are only judged
 CHECK = 200  # so often, in steps, it is checked whether the classifier overfits
 COLD = 0.1  # the last temperature of the soft choice
 NEVER = -1e9
-
-
-@dataclass(eq=False)
-class Live:
-    """Cases in progress."""
-
-    row: Ints
-    mask: Bools
-    lam: Doubles
-    cap: Ints  # units
-    refused: Bools
-    life: Ints  # tests it buys at most
-    age: Ints
-
-    def replace(self, where: Bools, fresh: Live) -> None:
-        for field in fields(self):
-            getattr(self, field.name)[where] = getattr(fresh, field.name)
 
 
 class FamilyTrainer:
@@ -91,7 +73,9 @@ class FamilyTrainer:
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
         # each held-out case looks at several tests, so that half as many are enough
-        self.live = [self._fresh(n, p) for n, p in ((config.cases, problem), (-(-config.cases // 2), validation))]
+        self.starts = Starts(self.schema, self.scale, self.rank, config)
+        sizes = (problem, config.cases), (validation, -(-config.cases // 2))
+        self.live = [self.starts.fresh(p, n, self.rng) for p, n in sizes]
 
     # ------------------------------------------------------------------ the loop
 
@@ -135,7 +119,7 @@ class FamilyTrainer:
             return False
         rng = np.random.default_rng(self.seed)
         row = some_rows(len(self.validation), 1_000, self.seed)
-        mask = torch.from_numpy(self._prefixes(self.validation, row, rng)).float()
+        mask = torch.from_numpy(self.starts.prefixes(self.validation, row, rng)).float()
         logits, _ = self.mean.logits(self.mean.inputs(torch.from_numpy(self.validation.X[row]), mask))
         surprise = float(functional.cross_entropy(logits, self._labels(self.validation, row)))
         self.least = min(self.least, surprise)
@@ -164,51 +148,13 @@ class FamilyTrainer:
         """Cross-entropy on prefixes of the order."""
         size = self.config.batch if self.phase == PREFIXES else -(-self.config.batch // 2)
         row = self.rng.integers(len(self.problem), size=size)
-        mask = torch.from_numpy(self._prefixes(self.problem, row, self.rng)).float()
+        mask = torch.from_numpy(self.starts.prefixes(self.problem, row, self.rng)).float()
         self.network.train()
         logits, _ = self.network.logits(self.network.inputs(torch.from_numpy(self.problem.X[row]), mask))
         self.network.eval()
         return functional.cross_entropy(logits, self._labels(self.problem, row))
 
-    def _prefixes(self, problem: Problem, row: Ints, rng: np.random.Generator) -> Bools:
-        """B, F: prefixes with some tests flipped, and now and then any set at all, for cases that come another way."""
-        n, F = len(row), self.schema.n_tests
-        mask: Bools = self.rank < np.round(F * rng.random((n, 1)) ** self.config.prefix_power)
-        mask = mask ^ (rng.random((n, F), dtype=np.float32) < 0.15 * rng.random((n, 1), dtype=np.float32) ** 2)
-        any_set = np.flatnonzero(rng.random(n) < (0.1 if F > BREADTH else 0.4))  # of few tests there are few sets
-        mask[any_set] = rng.random((len(any_set), F)) < rng.random((len(any_set), 1)) ** 2
-        if problem.available is not None:
-            mask &= problem.available[row]
-            # a set without some test must not be known only from rows that lack it
-            thin = np.flatnonzero(rng.random(n) < 0.3)
-            mask[thin] &= rng.random((len(thin), F)) < rng.random((len(thin), 1))
-        if problem.known is not None:
-            mask |= problem.known[row]
-        return mask
-
     # ------------------------------------------------------------------ cases in progress
-
-    def _fresh(self, n: int, problem: Problem) -> Live:
-        """New cases, each with a price; half of them with a hard budget."""
-        rng, prices, F = self.rng, self.schema.prices, self.schema.n_tests
-        row = rng.integers(len(problem), size=n)
-        lam = self.scale.low * (self.scale.high / self.scale.low) ** rng.random(n)
-        mask = np.zeros((n, F), bool)
-        knows, deep = (np.flatnonzero(rng.random(n) < share) for share in (KNOWS, DEEP))
-        mask[knows] = rng.random((len(knows), F)) < 0.5 * rng.random((len(knows), 1))
-        mask[deep] |= self.rank < np.round(F * rng.random((len(deep), 1)) ** 2)
-        if problem.available is not None:
-            mask &= problem.available[row]
-        if problem.known is not None:
-            mask |= problem.known[row]
-        refused = np.zeros((n, F), bool)
-        refuses = np.flatnonzero(rng.random(n) < REFUSES)
-        refused[refuses] = rng.random((len(refuses), F)) < 0.6 * rng.random((len(refuses), 1))
-        least = max(1.0, prices.total * self.scale.cheapest / self.scale.total)
-        cap = np.exp(rng.uniform(math.log(least), math.log(max(prices.total, least)), n)).round().astype(np.int64)
-        cap = np.where(rng.random(n) < 0.5, FREE * prices.total, cap) + prices.cost(mask)
-        life = np.ceil(min(self.config.longest, F) * rng.random(n) ** 2).astype(np.int64)
-        return Live(row, mask, lam, cap, refused, life, np.zeros(n, np.int64))
 
     def _choosing_loss(self) -> Tensor:
         """Prefixes, so that what is known of them stays, and cases in progress; in every second step those of held-out rows too,
@@ -331,7 +277,7 @@ class FamilyTrainer:
         live.age += 1
         over = ~can | (live.age >= live.life) | (would_stop & (self.rng.random(len(can)) < 0.1))
         if over.any():
-            live.replace(over, self._fresh(int(over.sum()), problem))
+            live.replace(over, self.starts.fresh(problem, int(over.sum()), self.rng))
 
     # ------------------------------------------------------------------ what was learned
 
@@ -390,6 +336,7 @@ class FamilyTrainer:
         """What must agree for a checkpoint to be this run's."""
         return {
             **{f"setting {name!r}": value for name, value in self.config.to_dict().items()},
+            "algorithm": "family",
             "seed": self.seed,
             "training data": self.problem.fingerprint,
             "validation data": self.validation.fingerprint,

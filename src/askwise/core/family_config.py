@@ -66,7 +66,7 @@ class FamilyConfig:
         if rows > 20_000:
             return cls(max_steps=40_000, width=256, bins=16, batch=512, cases=512, learning_rate=2e-3, later_rate=5e-4,
                        longest=30)  # fmt: skip
-        return cls(max_steps=min(max(2 * rows, 1_500), 6_000), width=64 if rows < 500 else 128, batch=min(max(rows, 64), 256))
+        return cls(max_steps=min(max(4 * rows, 200), 6_000), width=64 if rows < 500 else 128, batch=min(max(rows, 64), 256))
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> FamilyConfig:

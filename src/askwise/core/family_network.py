@@ -47,9 +47,7 @@ class FamilyNetwork(nn.Module):
         self.classes = nn.Linear(hidden, K)
         self.tests = nn.Linear(width, F)
         outputs = F + 2 if schema.external_needs is None else F + 3
-        self.judge = nn.Sequential(
-            *stack(K + 5 + hidden + width + F + CONDITIONS, 128, depth=2), nn.Linear(128, outputs)
-        )
+        self.judge = nn.Sequential(*stack(K + 5 + hidden + width + F + CONDITIONS, 128, depth=2), nn.Linear(128, outputs))
         self.temper = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
         for net in (self.temper, self.judge):  # belief as it is, and nothing to be gained by going on
             for last in list(net[-1].parameters()):
@@ -79,17 +77,13 @@ class FamilyNetwork(nn.Module):
         guide = self.choose(torch.cat([inputs, conditions], 1))
         return self.tests(guide), guide
 
-    def judged(
-        self, log_belief: Tensor, hidden: Tensor, guide: Tensor, mask: Tensor, conditions: Tensor, stop: Tensor
-    ) -> Judged:
+    def judged(self, log_belief: Tensor, hidden: Tensor, guide: Tensor, mask: Tensor, conditions: Tensor, stop: Tensor) -> Judged:
         belief, F = log_belief.exp(), self.tests.out_features
         top = belief.topk(min(3, belief.shape[1]), 1).values
         top = functional.pad(top, (0, 3 - top.shape[1]))
         out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, mask, conditions], 1))
         rest, ends, more, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
-        return Judged(
-            stop[:, None] + rest, stop + ends[:, 0], functional.softplus(more[:, 0] - 2), ask[0][:, 0] if ask else None
-        )
+        return Judged(stop[:, None] + rest, stop + ends[:, 0], functional.softplus(more[:, 0] - 2), ask[0][:, 0] if ask else None)
 
     @torch.no_grad()
     def follow(self, rank: Ints) -> None:

@@ -353,6 +353,7 @@ class Trainer:
         """What must agree for a checkpoint to be this run's."""
         return {
             **{f"setting {name!r}": value for name, value in self.config.to_dict().items()},
+            "algorithm": "paper",
             "budget": self.budget.to_dict(),
             "seed": self.seed,
             "training data": self.problem.fingerprint,

@@ -13,11 +13,11 @@ import numpy as np
 
 from askwise.choosing import best_for
 from askwise.core.budget import Budget
-from askwise.core.checkpoint import Arrays, State, part
+from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run
 from askwise.core.episode import Measure, measure, rollout, some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import Family
+from askwise.core.family_values import Family, Scale
 from askwise.core.network import Encoder, Weights
 from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
@@ -29,7 +29,7 @@ from askwise.frontier import hull
 PRICES = 24  # points of the frontier, besides the prefixes of the order
 CAPS = 10  # hard budgets that are measured
 GLANCE = 8  # as many while it is trained
-SAME = 0.002  # areas, in stakes, that are as good as equal
+SAME = 0.002  # areas that are as good as equal
 MEASURING = 0.1  # share of the time that may go to measuring, and as much again at the end
 
 
@@ -48,7 +48,7 @@ class Record:
 
     step: int
     done: float
-    area: float  # under the validation hull, prefixes included
+    area: float  # under the validation hull of the score, 1 - loss / stake, prefixes included
     lam: float  # of the point with the least loss
     validation: Measure  # of that point
 
@@ -66,10 +66,10 @@ class Kept:
     weights: Weights = field(default_factory=dict)
     spent: float = 0.0  # seconds
 
-    def add(self, record: Record, weights: Weights, same: float) -> None:
-        """Where areas, which are measured on some rows and at few prices, differ by less than `same`, the later one is better."""
+    def add(self, record: Record, weights: Weights) -> None:
+        """Where areas, which are measured on some rows and at few prices, hardly differ, the later one is better trained."""
         self.records.append(record)
-        if record.area >= self.area - same:
+        if record.area >= self.area - SAME:
             self.area, self.weights = max(self.area, record.area), weights
 
     def state(self) -> State:
@@ -97,7 +97,7 @@ class Run:
 
     @property
     def area(self) -> float:
-        return area_of(self.points, self.trainer.scale.total)
+        return area_of(self.points, self.trainer.scale)
 
     @cached_property
     def family(self) -> Family:
@@ -123,8 +123,10 @@ def run(
     """Trains for so many seconds, the order included, or without a limit for `config.max_steps` steps. Half of the validation
     rows teach it what to expect. Now and then it is measured on the others, and the best is kept.
 
-    `save` is given the whole state after each measurement; `resume` takes such a state, whose seconds count.
+    `save` is given the whole state after each measurement, and on Ctrl-C; `resume` takes such a state, whose seconds count.
     """
+    if resume is not None:
+        same_run(resume[1].get("run"), {"algorithm": "family"})
     kept = Kept() if resume is None else Kept.restore(*resume)
     called = time.monotonic()
     began = called - kept.spent
@@ -151,9 +153,9 @@ def run(
             at = time.monotonic()
             weights = trainer.weights()
             points = frontier(trainer, weights, validation, some, GLANCE)
-            area = area_of(points, trainer.scale.total)
+            area = area_of(points, trainer.scale)
             best = min(points, key=lambda p: (p.found.loss, p.found.cost))
-            kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights, SAME * trainer.scale.stake)
+            kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
             kept.spent = time.monotonic() - began
             glance = time.monotonic() - at
             if watch is not None:
@@ -162,11 +164,15 @@ def run(
                 pause = max(pause, glance / time_limit / MEASURING)
             due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
             if save is not None:
-                (arrays, facts), (more, said) = trainer.state(), kept.state()
-                save(({**arrays, **more}, {**facts, **said}))
+                save(_state(trainer, kept))
         if finished:
             break
-        trainer.advance()
+        with put_off_ctrl_c(save is not None) as interrupted:
+            trainer.advance()
+        if interrupted and save is not None:  # between two steps, so that what is saved is whole
+            kept.spent = time.monotonic() - began
+            save(_state(trainer, kept))
+            raise KeyboardInterrupt
     most = config.frontier_rows or len(validation)
     if time_limit is not None:  # the frontier, and what is best under hard budgets, in the time that was set aside
         most = min(most, max(len(some), int(len(some) * MEASURING * time_limit / glance / (2 * PRICES / GLANCE))))
@@ -175,6 +181,11 @@ def run(
     caps = under_caps(trainer, kept.weights, validation, measured)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
+
+
+def _state(trainer: FamilyTrainer, kept: Kept) -> State:
+    (arrays, facts), (more, said) = trainer.state(), kept.state()
+    return {**arrays, **more}, {**facts, **said}
 
 
 def halves(validation: Problem) -> tuple[Problem, Problem]:
@@ -220,12 +231,12 @@ def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows:
     return found
 
 
-def area_of(points: list[Point], total: float) -> float:
-    """Under the hull of minus the loss, from nothing to everything."""
-    cost, score = np.array([p.found.cost for p in points]), -np.array([p.found.loss for p in points])
+def area_of(points: list[Point], scale: Scale) -> float:
+    """Under the hull of the score, from nothing to everything."""
+    cost, score = np.array([p.found.cost for p in points]), 1 - np.array([p.found.loss for p in points]) / scale.stake
     on = hull(cost, score)
-    x, y = np.r_[cost[on], total], np.r_[score[on], score[on[-1]]]
-    return float(np.trapezoid(y, x) / total)
+    x, y = np.r_[cost[on], scale.total], np.r_[score[on], score[on[-1]]]
+    return float(np.trapezoid(y, x) / scale.total)
 
 
 def points(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget, lagrangian
+from askwise.core.checkpoint import put_off_ctrl_c
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Measure, measure
 from askwise.core.network import Encoder, Weights, dense
@@ -187,7 +185,7 @@ def run(
         history = History([Record(0, trainer.price.lam, *alone)])
     began = saved = time.monotonic()
     stopped = "end of the schedule"
-    with _later(save is not None) as interrupted:
+    with put_off_ctrl_c(save is not None) as interrupted:
         while not trainer.finished:
             if interrupted and save is not None:  # between two steps, so that what is saved is whole
                 save(_state(trainer, history))
@@ -221,20 +219,6 @@ def run(
 
     policy = arm(blend.first) if not blend.share else Mixture(arm(blend.first), arm(blend.second), blend.share, seed)
     return Run(policy, blend, history, stopped, time.monotonic() - began)
-
-
-@contextmanager
-def _later(wanted: bool) -> Iterator[list[int]]:
-    """Ctrl-C is noted in the list, rather than raised in the middle of a step."""
-    noted: list[int] = []
-    if not wanted or threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
-    before = signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, config: TrainConfig | None = None, seed: int = 0) -> Policy:

@@ -123,6 +123,16 @@ def _score_axis(axes: Axes, scores: NDArray[np.float64], matter: list[float]) ->
     return low - pad
 
 
+def _areas(records: Sequence[Any]) -> Figure:
+    figure = empty(7, 4)
+    axes = figure.add_subplot()
+    tidy(axes)
+    axes.plot([r.step for r in records], [r.area for r in records], color=BLUE, linewidth=1.2, marker=".")
+    axes.set_xlabel("gradient steps")
+    axes.set_ylabel("area under the frontier,\nvalidation cases")
+    return figure
+
+
 def progress(
     records: Sequence[Record],
     budget: Budget | None = None,
@@ -134,8 +144,11 @@ def progress(
     """Lambda, cost and score over the gradient steps of a run, like the paper's figure of the learning progress.
 
     The budget is a dashed line. A record of step 0 is deciding at once: a line to compare the score with. `chosen` are indices
-    of records to mark, those that the policy follows in the end.
+    of records to mark, those that the policy follows in the end. Of a family, which learns all prices at once, the area under its
+    validation frontier is shown.
     """
+    if any(hasattr(r, "area") for r in records):
+        return _areas(records)
     learned = [r for r in records if r.step > 0]
     marked = [records[i] for i in chosen if records[i].step > 0]
     step = [r.step for r in learned]

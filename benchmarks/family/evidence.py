@@ -1,0 +1,211 @@
+"""What one model keeps of its promises, on test cases.
+
+    ./dev sh python -m benchmarks.family.evidence [--data ...] [--seconds 120] [--seeds 1] [--processes 2]
+
+For each data set one fit, and then:
+- average budgets: ten of them, what was really spent, and the interval that the model gave;
+- hard budgets: the score under each, and the dearest case;
+- calibration: what it expected at every step, of the loss at the end and of payments to come, against what came;
+- off the beaten path: a random 30 % of the tests known from the start, or refused; on some cases, against LightGBM trained on
+  exactly the columns with which each of these cases ended.
+Rows are appended to evidence.jsonl; what is there is not run again. The tables are written to evidence.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff
+from askwise.core.boosting import boost, probabilities, stakes, unweighted
+from askwise.core.episode import Episodes, replay, rollout
+from askwise.core.problem import Problem
+from askwise.data.named import raw
+from askwise.model import Model
+from benchmarks import rows
+
+HERE = Path(__file__).parent
+DATA = ("digits", "miniboone_tiny", "ann_thyroid")
+UNEVEN = ("ann_thyroid", "thyroid", "nhanes")  # classes weighted; scores are then 1 - expected loss
+SHARE = 0.3  # of tests that are known, or refused
+CASES = 100  # each with a LightGBM of its own
+
+
+def one(data: str, seed: int, seconds: float) -> rows.Row:
+    named = raw(data)
+    train, validation, test = named.splits(seed)
+    X, y = named.table, np.asarray(named.y)
+    fit_on = np.concatenate([train, validation])
+    model = CostlyClassifier(
+        costs=named.costs, setup=named.setup, derived=named.derived, reveals=named.reveals, scaling=named.scaling,
+        class_weight="balanced" if data in UNEVEN else None, time_limit=seconds, random_state=seed,
+    ).fit(X.iloc[fit_on], y[fit_on]).model_  # fmt: skip
+    learn, judge, new = (model.problem(X.iloc[part], y[part]) for part in (train, validation, test))
+    return {
+        "average": averages(model, new), "hard": hard(model, new), "calibration": calibration(model, new),
+        "known": aside(model, learn, judge, new, known=True), "refused": aside(model, learn, judge, new, known=False),
+    }  # fmt: skip
+
+
+def score(model: Model, problem: Problem, done: Episodes) -> float:
+    return float(1 - done.loss.mean() / problem.stake)
+
+
+def averages(model: Model, new: Problem) -> list[dict[str, float]]:
+    """Ten budgets from little to more than can be used, and what was spent."""
+    found = []
+    for b in np.linspace(0.1, 1.0, 10) * model.saturation.cost:
+        at = model.at(AverageBudget(float(b)))
+        done = at.rollout(new)
+        cost = new.schema.prices.money(done.cost.astype(float))
+        found.append({
+            "b": float(b), "expected": at.expected["cost"], "error": at.expected["cost_error"], "cost": float(cost.mean()),
+            "test_error": float(cost.std() / len(cost) ** 0.5), "score": score(model, new, done),
+        })  # fmt: skip
+    return found
+
+
+def hard(model: Model, new: Problem) -> list[dict[str, float]]:
+    prices = new.schema.prices
+    found = []
+    for b in np.geomspace(0.05, 1.0, 10) * float(prices.money(prices.total)):
+        done = model.at(HardBudget(float(b))).rollout(new)
+        cost = prices.money(done.cost.astype(float))
+        found.append({"b": float(b), "cost": float(cost.mean()), "most": float(cost.max()), "score": score(model, new, done)})
+    return found
+
+
+def calibration(model: Model, new: Problem) -> dict[str, Any]:
+    """All states in which the policy goes on, at five prices: expected loss and cost, and what came."""
+    assert model.family is not None
+    said, came = [], []
+    for lam in np.quantile(adaptive(model), [0.1, 0.3, 0.5, 0.7, 0.9]):
+        policy, prices = model.family.policy(float(lam)), new.schema.prices
+        done = rollout(new, policy, None)
+        steps = replay(new, done.row, _padded(done), done.length, None)
+        seen = model.family.values(float(lam)).outlook(steps.cases.observe())
+        on = steps.action >= new.schema.first_test
+        whole = prices.money(done.cost.astype(float))[steps.episode]
+        so_far = prices.money(prices.cost(steps.cases.mask).astype(float))
+        scale = model.family.scale
+        said.append(np.stack([seen.loss, seen.price * scale.stake / max(lam, scale.least)], 1)[on])
+        came.append(np.stack([done.loss[steps.episode] / scale.stake, whole - so_far], 1)[on])
+    expected, real = np.concatenate(said), np.concatenate(came)
+    found: dict[str, Any] = {"states": len(expected)}
+    for i, name in enumerate(("loss", "cost")):
+        edges = np.quantile(expected[:, i], np.linspace(0, 1, 11)[1:-1])
+        which = np.searchsorted(edges, expected[:, i])
+        bins = [(float(expected[which == b, i].mean()), float(real[which == b, i].mean()), int((which == b).sum()))
+                for b in range(10) if (which == b).any()]  # fmt: skip
+        off = sum(abs(e - r) * n for e, r, n in bins) / len(expected)
+        found[name] = {"bins": bins, "error": off, "mean": float(real[:, i].mean())}
+    return found
+
+
+def adaptive(model: Model) -> list[float]:
+    """Prices at which it does not just follow its static order."""
+    assert model.family is not None
+    return [p.lam for p in model.points if p.prefix is None and p.cost > 0] or [model.family.scale.high / 10]
+
+
+def aside(model: Model, learn: Problem, judge: Problem, new: Problem, known: bool) -> list[dict[str, float]]:
+    """Some cases that begin elsewhere, at three prices, against LightGBM on exactly what each of them came to know."""
+    rng = np.random.default_rng(0)
+    some = np.sort(rng.choice(len(new), min(CASES, len(new)), replace=False))
+    part = new.take(some)
+    drawn = rng.random((len(part), part.schema.n_tests)) < SHARE
+    there = np.ones_like(drawn) if part.available is None else part.available
+    part = replace(part, known=drawn & there) if known else replace(part, available=there & ~drawn)
+    found = []
+    for lam in np.quantile(adaptive(model), [0.2, 0.5, 0.8]):
+        done = model.at(Tradeoff(float(lam))).rollout(part)
+        theirs = boosted(learn, judge, part, done.mask)
+        cost = part.schema.prices.money(done.cost.astype(float))
+        mine = 1 - done.loss / part.stake
+        better = mine - theirs
+        found.append({
+            "cost": float(cost.mean()), "score": float(mine.mean()), "lightgbm": float(theirs.mean()),
+            "difference_error": float(better.std() / len(better) ** 0.5),
+        })  # fmt: skip
+    return found
+
+
+def boosted(learn: Problem, judge: Problem, part: Problem, mask: np.ndarray) -> np.ndarray:
+    """The score of each case by a model of its own."""
+    told, scores = stakes(learn), np.empty(len(part))
+    for i in range(len(part)):
+        columns = np.flatnonzero(mask[i][part.schema.owner])
+        p = np.bincount(learn.y, minlength=part.schema.n_classes)[None] / len(learn)
+        if len(columns):
+            parts = [(q.X[:, columns], np.asarray(q.y), told[q.y]) for q in (learn, judge)]
+            model = boost(*parts, part.schema.n_classes, seconds=2.0, seed=0, threads=1, num_leaves=15).model
+            p = unweighted(probabilities(model, part.X[i : i + 1, columns], 1), told)
+        scores[i] = 1 - part.loss[part.y[i], (p @ part.loss).argmin()] / part.stake
+    return scores
+
+
+def _padded(done: Episodes) -> np.ndarray:
+    """N, L: the actions of each episode."""
+    actions = np.zeros((len(done.row), done.length.max()), np.int16)
+    where = np.repeat(np.arange(len(done.row)), done.length)
+    actions[where, np.arange(len(where)) - np.repeat(done.first, done.length)] = done.action
+    return actions
+
+
+def grid(title: str, head: str, lines: list[tuple[Any, ...]]) -> str:
+    """A heading and a table; numbers have four digits."""
+    cells = [" | ".join(f"{c:.4g}" if isinstance(c, float) else str(c) for c in line) for line in lines]
+    rule = "|".join(["---"] * (head.count("|") + 1))
+    return "\n".join([f"## {title}\n", f"| {head} |", f"|{rule}|", *(f"| {line} |" for line in cells)]) + "\n"
+
+
+def off(mean: float, error: float) -> str:
+    return f"{mean:.3f} ± {1.96 * error:.3f}"
+
+
+def text(found: list[rows.Row]) -> str:
+    averages, hards, calibrations, asides = [], [], [], []
+    for r in found:
+        name = f"{r['data']}, seed {r['seed']}"
+        for a in r["average"]:
+            spent = off(a["expected"], a["error"]), off(a["cost"], a["test_error"]), a["cost"] / a["b"]
+            averages.append((name, a["b"], *spent, a["score"]))
+        hards += [(name, h["b"], h["most"], h["cost"], h["score"]) for h in r["hard"]]
+        c = r["calibration"]
+        calibrations.append((name, c["states"], *(c[of][what] for of in ("loss", "cost") for what in ("error", "mean"))))
+        for what in ("known", "refused"):
+            for a in r[what]:
+                better = off(a["score"] - a["lightgbm"], a["difference_error"])
+                asides.append((name, what, a["cost"], a["score"], a["lightgbm"], better))
+    return "\n".join([
+        grid("Average budgets", "data | b | expected | spent on test cases | spent / b | score", averages),
+        grid("Hard budgets", "data | b | dearest case | mean cost | score", hards),
+        grid("Calibration: mean distance between expected and real in ten bins, over all steps at five prices",
+             "data | states | loss at the end | its mean | payments to come | their mean", calibrations),
+        grid(f"Known or refused, {CASES} cases",
+             "data | 30 % of tests are | mean cost | score | LightGBM on the same columns | difference", asides),
+    ])  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", default=DATA, metavar="NAME")
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=HERE / "evidence.jsonl")
+    given = parser.parse_args()
+    jobs = [{"data": d, "seed": s, "seconds": given.seconds} for s in range(given.seeds) for d in given.data]
+    for row in rows.fill(given.out, jobs, one, given.processes):
+        print(f"{row['data']} seed {row['seed']}", flush=True)
+    made = "Made by `./dev sh python -m benchmarks.family.evidence`. Intervals are 95 %.\n\n"
+    given.out.with_suffix(".md").write_text(made + text(rows.read(given.out)) + "\n")
+    print(text(rows.read(given.out)))
+
+
+if __name__ == "__main__":
+    main()

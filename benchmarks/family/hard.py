@@ -1,0 +1,124 @@
+"""Hard budgets: one family model against the paper's algorithm, trained for each budget.
+
+    ./dev sh python -m benchmarks.family.hard [--seconds 120] [--seeds 1] [--processes 2]
+
+digits and miniboone_tiny, five budgets. The family is trained once, the paper's algorithm, scaled down, once for each budget and
+as long each time. Test accuracy over b, as steps, since no case may borrow from another. Rows are appended to hard.jsonl; what
+is there is not run again. The table is written to hard.md, the curves to hard_*.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from askwise.core.budget import HardBudget
+from askwise.core.config import TrainConfig
+from askwise.core.episode import rollout
+from askwise.core.policy import Policy
+from askwise.core.problem import Problem
+from askwise.core.train import policy_of
+from askwise.data.named import load
+from askwise.methods import family, paper
+from askwise.plots.canvas import BLUE, RED, empty, legend, save, tidy
+from benchmarks import rows
+
+HERE = Path(__file__).parent
+BUDGETS = {"digits": (3, 5, 8, 12, 20), "miniboone_tiny": (1, 2, 4, 8, 16)}
+
+
+def one(data: str, method: str, b: float, seed: int, seconds: float) -> rows.Row:
+    """One training; the family's is measured at all budgets, and at whole numbers between, for the curve."""
+    parts = load(data, seed)
+    if method == "family":
+        done = family.run(parts.train, parts.validation, None, seed, time_limit=seconds)
+        every = sorted({*BUDGETS[data], *range(1, max(BUDGETS[data]) + 1)})
+        return {"of": [{"b": float(c), **spent(parts.test, under(done, c), c)} for c in every]}
+    config = TrainConfig.for_size(len(parts.train), parts.train.schema.n_tests).scaled(time=max(seconds / 60, 0.1))
+    run = paper.run(parts.train, parts.validation, HardBudget(b), config, seed, time_limit=seconds)
+    best = min(run.history.records, key=lambda r: (r.validation.loss, r.cost))
+    weights = run.history.weights.get(run.history.records.index(best))
+    policy = paper.decide_at_once(parts.train) if weights is None else policy_of(weights, parts.train.schema, config)
+    return spent(parts.test, policy, b)
+
+
+def under(done: family.Run, b: float) -> Policy:
+    """What did best on validation rows at the measured budgets up to this one."""
+    below = [point for cap, point in done.caps if cap <= b]
+    return done.policy(min(below, key=lambda p: p.found.loss) if below else done.points[0])
+
+
+def spent(test: Problem, policy: Policy, b: float) -> rows.Row:
+    prices = test.schema.prices
+    done = rollout(test, policy, HardBudget(b).cap(prices))
+    cost = prices.money(done.cost.astype(float))
+    return {"accuracy": float((done.decision == test.y).mean()), "cost": float(cost.mean()), "most": float(cost.max()),
+            "over": int((cost > b).sum())}  # fmt: skip
+
+
+def measured(found: list[rows.Row], data: str, method: str) -> dict[float, list[rows.Row]]:
+    """By budget, over seeds."""
+    by_budget: dict[float, list[rows.Row]] = {}
+    for row in found:
+        if (row["data"], row["method"]) == (data, method):
+            for part in row.get("of", [row]):
+                by_budget.setdefault(float(part["b"]), []).append(part)
+    return dict(sorted(by_budget.items()))
+
+
+def text(found: list[rows.Row]) -> str:
+    lines = ["| data | b | family | mean cost | the paper's | mean cost | cases over b |", "|---|---|---|---|---|---|---|"]
+    for data, budgets in BUDGETS.items():
+        mine, theirs = (measured(found, data, method) for method in ("family", "paper"))
+        for b in map(float, budgets):
+            if b in mine and b in theirs:
+                cells = [rows.spread([r[name] for r in of[b]], digits)
+                         for of in (mine, theirs) for name, digits in (("accuracy", 4), ("cost", 2))]  # fmt: skip
+                over = sum(r["over"] for of in (mine, theirs) for r in of[b])
+                lines.append(f"| {data} | {b:g} | {' | '.join(cells)} | {over} |")
+    return "\n".join(lines)
+
+
+def draw(found: list[rows.Row], data: str, path: Path) -> None:
+    figure = empty(6, 4)
+    axes = figure.add_subplot()
+    tidy(axes)
+    for method, colour, marker in (("family", BLUE, ""), ("paper", RED, "o")):
+        by_budget = measured(found, data, method)
+        score = [float(np.mean([r["accuracy"] for r in of])) for of in by_budget.values()]
+        name = "family, one training" if method == "family" else "the paper's, a training for each"
+        style = {"drawstyle": "steps-post"} if method == "family" else {"linestyle": ""}
+        axes.plot(list(by_budget), score, color=colour, marker=marker, label=name, **style)
+    axes.set_xlabel("hard budget b")
+    axes.set_ylabel("accuracy, test cases")
+    axes.set_title(data)
+    legend(figure, loc="outside lower center", ncols=2)
+    save(figure, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=HERE / "hard.jsonl")
+    given = parser.parse_args()
+    jobs = [
+        {"data": data, "method": method, "b": b, "seed": seed, "seconds": given.seconds}
+        for seed in range(given.seeds)
+        for data, budgets in BUDGETS.items()
+        for method, b in [("family", 0), *(("paper", b) for b in budgets)]
+    ]
+    for row in rows.fill(given.out, jobs, one, given.processes):
+        print(f"{row['data']} {row['method']} {row['b']} seed {row['seed']}", flush=True)
+    found = rows.read(given.out)
+    given.out.with_suffix(".md").write_text(f"Made by `./dev sh python -m benchmarks.family.hard`.\n\n{text(found)}\n")
+    for data in BUDGETS:
+        draw(found, data, given.out.with_name(f"hard_{data}.svg"))
+    print(text(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,31 +3,26 @@
     ./dev sh python -m benchmarks.product.transcript [--out docs/thyroid]
 
 Runs `askwise fit --data thyroid` as a user would, in an empty folder, and writes what it said to transcript.txt, its pictures
-to *.svg and a page that shows them. Training stops by the clock, so another machine may come to somewhat other numbers.
+to *.svg and a page that shows them.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 
 import askwise
 from askwise import plots
-from askwise.core.episode import Measure
 from askwise.data.named import raw
 from askwise.evaluate import Report
-from askwise.methods.paper import Record
-from askwise.model import Model
-from askwise.plots.canvas import legend
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ["askwise", "fit", "--data", "thyroid"]
@@ -45,10 +40,10 @@ test rows. The score is one minus the expected loss with balanced class weights,
 
 ## How training went
 
-![price, cost and loss over the steps of training](progress.svg)
+![area under the validation frontier over the steps of training](progress.svg)
 
-The price of money, λ, is moved during training so that cheap and dear policies are all visited, and the mean cost follows it.
-Below is the loss on validation rows, against that of deciding at once, without any test.
+One training learns all prices at once. Now and then the whole frontier is measured on validation rows; the area under it is one
+number for all budgets, and the best state is kept.
 
 ## Which tests are bought
 
@@ -82,22 +77,6 @@ def transcript(folder: Path) -> str:
     return text
 
 
-def progress(model: Model) -> Any:
-    """The course of training, as far as a model file keeps it: costs on training rows, scores on validation rows."""
-    nothing = math.nan
-    records = [
-        Record(step, lam, Measure(cost, nothing, nothing, 0), Measure(nothing, loss, accuracy, 0))
-        for step, lam, cost, loss, accuracy in model.facts["records"]
-    ]
-    figure = plots.progress(records, unit=model.unit, score="loss" if model.weighted else "accuracy")
-    for axes in figure.axes:
-        for line in [line for line in axes.lines if np.isnan(np.asarray(line.get_ydata(), float)).all()]:
-            line.remove()
-        if axes.get_legend() is not None:  # made anew, without the lines that are gone
-            legend(axes, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
-    return figure
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "thyroid")
@@ -111,7 +90,8 @@ def main() -> None:
     test = data.splits(0)[2]
     problem = model.problem(data.table.iloc[test], np.asarray(data.y)[test])
     report = Report(problem, model.rollout(problem))
-    plots.save(progress(model), given.out / "progress.svg")
+    records = [SimpleNamespace(step=step, area=area) for step, area in model.facts["areas"]]
+    plots.save(plots.progress(records), given.out / "progress.svg")
     plots.save(plots.bought(report), given.out / "bought.svg")
     plots.save(plots.paths(report, unit=model.unit), given.out / "paths.svg")
     (given.out / "transcript.txt").write_text(text)

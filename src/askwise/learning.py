@@ -116,9 +116,11 @@ def _family(
     kept = [p for p in (best.points[i] for i in on.tolist()) if p.found.cost > 0]
     points = [point(p) for p in [*at_first, *kept]]
     records = [[r.step, r.lam, r.cost, r.validation.loss, r.validation.accuracy] for r in best.records]
+    areas = [[r.step, r.area] for r in best.records]
     caps = tuple((float(cap), point(p)) for cap, p in best.caps)
     at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]
-    return Learned(tuple(points), at_once, {"stopped": best.stopped, "records": records}, best.family, caps), best.seconds
+    facts = {"stopped": best.stopped, "records": records, "areas": areas}
+    return Learned(tuple(points), at_once, facts, best.family, caps), best.seconds
 
 
 def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:

@@ -91,7 +91,7 @@ def card(model: Model) -> dict[str, Any]:
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
         "frontier": [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.points],
-        "facts": {k: v for k, v in model.facts.items() if k != "records"},
+        "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas")},
     }
 
 

@@ -59,7 +59,9 @@ def child(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
     file, model, found = folder / f"{rows}.csv", folder / "model.askwise", {}
     if work == "model":
         few = table(2_000, "frame")
-        CostlyClassifier(budget=AverageBudget(5), time_limit=2 * SECONDS, random_state=0).fit(few, target(few)).save(model)
+        CostlyClassifier(budget=AverageBudget(5), algorithm="paper", time_limit=2 * SECONDS, random_state=0).fit(
+            few, target(few)
+        ).save(model)
     elif work == "write":
         X = table(rows, "frame")
         X.assign(y=target(X)).to_csv(file, index=False, float_format="%.6g")
@@ -74,7 +76,7 @@ def child(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
     else:
         X = table(rows, kind)
         if work == "fit":
-            CostlyClassifier(budget=AverageBudget(5), time_limit=SECONDS, random_state=0).fit(X, target(X))
+            CostlyClassifier(budget=AverageBudget(5), algorithm="paper", time_limit=SECONDS, random_state=0).fit(X, target(X))
         elif work == "predict":
             load(model).predict(X)
         else:

@@ -69,7 +69,7 @@ def child(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
         if work == "read":
             found["rows"] = len(read_table(file))
         elif work == "fit":
-            words = f"--target y --average-budget 5 --time-limit {SECONDS} --quiet --out".split()
+            words = f"--target y --average-budget 5 --algorithm paper --time-limit {SECONDS} --quiet --out".split()
             found["exit"] = cli.main(["fit", str(file), *words, str(folder / "fitted.askwise")])
         else:
             found["exit"] = cli.main(["predict", str(model), str(file), "--out", str(folder / "decisions.csv")])

@@ -38,7 +38,8 @@ def check(algorithm: Any, config: Any) -> None:
     if algorithm not in CONFIGS:
         raise InputError(f"algorithm is {algorithm!r}; {did_you_mean(str(algorithm), list(CONFIGS))}")
     if config is not None and not isinstance(config, CONFIGS[algorithm]):
-        raise InputError(f"config is {config!r}; for algorithm {algorithm!r} it must be a {CONFIGS[algorithm].__name__}")
+        right = CONFIGS[algorithm].__name__
+        raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {right}")
 
 
 def learn(

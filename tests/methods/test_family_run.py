@@ -59,6 +59,7 @@ def test_half_of_the_validation_rows_of_each_class_are_kept_for_measuring():
     whole = problem(seed=1)
     judging, measuring = family.halves(whole)
     assert sorted([*judging.X[:, 0].tolist(), *measuring.X[:, 0].tolist()]) == sorted(whole.X[:, 0].tolist())
+    assert [len(part) for part in family.halves(whole.take(np.array([0])))] == [1, 1]  # too few to share
     for label in np.unique(whole.y):
         assert abs(int((judging.y == label).sum()) - int((measuring.y == label).sum())) <= 1
 

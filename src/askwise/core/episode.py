@@ -58,7 +58,7 @@ class Cases:
 
         Paper: section 3.2, observation
         """
-        left = None if self.cap is None else self.problem.schema.prices.money(self._left())
+        left = None if self.cap is None else self.problem.schema.prices.money(self.left())
         return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row], left, self.price())
 
     def values(self) -> Floats:
@@ -91,7 +91,7 @@ class Cases:
             tests &= holes[self.row]
         if self.cap is not None:
             known = self._known()
-            left = self._left()
+            left = self.left()
             paid = schema.prices.paid(self.mask, known)
             tests &= schema.prices.marginal(paid) <= left[:, None]
         if schema.external_needs is not None:
@@ -158,7 +158,7 @@ class Cases:
         if self.cap is not None:
             if not schema.prices.plain:
                 return None
-            left = self._left()
+            left = self.left()
             for i, price in enumerate(schema.prices.own[tests].tolist()):
                 legal[:, i] &= price <= left
                 left -= legal[:, i] * price
@@ -172,7 +172,7 @@ class Cases:
         cap = self.cap[which] if isinstance(self.cap, np.ndarray) else self.cap
         return Cases(self.problem, self.row[which], self.mask[which], cap)
 
-    def _left(self) -> Ints:
+    def left(self) -> Ints:
         """B: what the hard budget still allows, in units."""
         assert self.cap is not None
         return self.cap - self.problem.schema.prices.cost(self.mask, self._known())

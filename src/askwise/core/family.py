@@ -181,9 +181,7 @@ class FamilyTrainer:
     def _look(self, live: Live, problem: Problem) -> Seen:
         prices, first = self.schema.prices, self.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
-        known = None if problem.known is None else problem.known[live.row]
-        left = prices.money(live.cap - prices.cost(live.mask, known))
-        money = cases.price()
+        left, money = prices.money(cases.left()), cases.price()
         legal = cases.legal()[:, first:] & ~live.refused
         mask, values = torch.from_numpy(live.mask).float(), torch.from_numpy(problem.X[live.row])
         return Seen(

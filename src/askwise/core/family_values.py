@@ -53,7 +53,7 @@ class Scale:
         return self.low / 2
 
     def conditions(self, lam: Doubles, left: Doubles | None) -> Floats:
-        """B, 17: price and budget left on logarithmic axes, as hat functions, and whether there is no budget to mind."""
+        """B, 33: price and budget left on logarithmic axes, as hat functions, and whether there is no budget to mind."""
         out = np.zeros((len(lam), CONDITIONS), np.float32)
         out[:, :HATS] = _hats(lam, self.least, self.high)
         free = np.ones(len(lam), bool) if left is None else left >= self.total
@@ -93,7 +93,7 @@ class Outlook(NamedTuple):
     ask: Array | None  # B: expected loss and price of asking the existing classifier
 
 
-Trunk = Callable[[Array, Array, Array], Array]  # values (B, C), mask (B, F), conditions (B, 0 or 17) -> B, W
+Trunk = Callable[[Array, Array, Array], Array]  # values (B, C), mask (B, F), conditions (B, none or all) -> B, W
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,14 @@ def test_a_dearer_hard_budget_is_never_expected_to_be_worse(fitted):
     assert losses == sorted(losses, reverse=True)
 
 
+def test_an_average_holds_under_a_hard_budget_too(fitted):
+    for hard in (2, 3.5, 5, 8):
+        both = fitted.at(AverageBudget(hard / 2) & HardBudget(hard))
+        told, found = both.model_.expected["cost"], both.acquire(table()[0]).cost
+        assert found.max() <= hard and told <= hard / 2 + 1e-9
+        assert found.mean() <= 1.25 * hard / 2
+
+
 def test_a_settings_object_of_the_other_algorithm_is_refused():
     with pytest.raises(InputError, match="it must be a TrainConfig"):
         classifier(algorithm="paper").fit(*table())

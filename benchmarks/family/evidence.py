@@ -35,16 +35,22 @@ SHARE = 0.3  # of tests that are known, or refused
 CASES = 100  # each with a LightGBM of its own
 
 
-def one(data: str, seed: int, seconds: float) -> rows.Row:
+def fitted(data: str, seed: int, seconds: float, **settings: Any) -> tuple[Model, Problem, Problem, Problem]:
+    """A model, and the rows for training, validation and test as its cases."""
     named = raw(data)
     train, validation, test = named.splits(seed)
     X, y = named.table, np.asarray(named.y)
     fit_on = np.concatenate([train, validation])
     model = CostlyClassifier(
         costs=named.costs, setup=named.setup, derived=named.derived, reveals=named.reveals, scaling=named.scaling,
-        class_weight="balanced" if data in UNEVEN else None, time_limit=seconds, random_state=seed,
+        class_weight="balanced" if data in UNEVEN else None, time_limit=seconds, random_state=seed, **settings,
     ).fit(X.iloc[fit_on], y[fit_on]).model_  # fmt: skip
     learn, judge, new = (model.problem(X.iloc[part], y[part]) for part in (train, validation, test))
+    return model, learn, judge, new
+
+
+def one(data: str, seed: int, seconds: float) -> rows.Row:
+    model, learn, judge, new = fitted(data, seed, seconds)
     return {
         "average": averages(model, new), "hard": hard(model, new), "calibration": calibration(model, new),
         "known": aside(model, learn, judge, new, known=True), "refused": aside(model, learn, judge, new, known=False),

@@ -14,16 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from askwise.core.budget import HardBudget
-from askwise.core.config import TrainConfig
-from askwise.core.episode import rollout
-from askwise.core.policy import Policy
+from askwise import HardBudget
 from askwise.core.problem import Problem
-from askwise.core.train import policy_of
-from askwise.data.named import load
-from askwise.methods import family, paper
+from askwise.model import Model
 from askwise.plots.canvas import BLUE, RED, empty, legend, save, tidy
 from benchmarks import rows
+from benchmarks.family.evidence import fitted
 
 HERE = Path(__file__).parent
 BUDGETS = {"digits": (3, 5, 8, 12, 20), "miniboone_tiny": (1, 2, 4, 8, 16)}
@@ -31,30 +27,18 @@ BUDGETS = {"digits": (3, 5, 8, 12, 20), "miniboone_tiny": (1, 2, 4, 8, 16)}
 
 def one(data: str, method: str, b: float, seed: int, seconds: float) -> rows.Row:
     """One training; the family's is measured at all budgets, and at whole numbers between, for the curve."""
-    parts = load(data, seed)
-    if method == "family":
-        done = family.run(parts.train, parts.validation, None, seed, time_limit=seconds)
-        every = sorted({*BUDGETS[data], *range(1, max(BUDGETS[data]) + 1)})
-        return {"of": [{"b": float(c), **spent(parts.test, under(done, c), c)} for c in every]}
-    config = TrainConfig.for_size(len(parts.train), parts.train.schema.n_tests).scaled(time=max(seconds / 60, 0.1))
-    run = paper.run(parts.train, parts.validation, HardBudget(b), config, seed, time_limit=seconds)
-    best = min(run.history.records, key=lambda r: (r.validation.loss, r.cost))
-    weights = run.history.weights.get(run.history.records.index(best))
-    policy = paper.decide_at_once(parts.train) if weights is None else policy_of(weights, parts.train.schema, config)
-    return spent(parts.test, policy, b)
+    if method == "paper":
+        model, _, _, new = fitted(data, seed, seconds, algorithm="paper", budget=HardBudget(b))
+        return spent(model, new, b)
+    model, _, _, new = fitted(data, seed, seconds)
+    every = sorted({*BUDGETS[data], *range(1, max(BUDGETS[data]) + 1)})
+    return {"of": [{"b": float(c), **spent(model.at(HardBudget(c)), new, c)} for c in every]}
 
 
-def under(done: family.Run, b: float) -> Policy:
-    """What did best on validation rows at the measured budgets up to this one."""
-    below = [point for cap, point in done.caps if cap <= b]
-    return done.policy(min(below, key=lambda p: p.found.loss) if below else done.points[0])
-
-
-def spent(test: Problem, policy: Policy, b: float) -> rows.Row:
-    prices = test.schema.prices
-    done = rollout(test, policy, HardBudget(b).cap(prices))
-    cost = prices.money(done.cost.astype(float))
-    return {"accuracy": float((done.decision == test.y).mean()), "cost": float(cost.mean()), "most": float(cost.max()),
+def spent(model: Model, new: Problem, b: float) -> rows.Row:
+    done = model.rollout(new)
+    cost = new.schema.prices.money(done.cost.astype(float))
+    return {"accuracy": float((done.decision == new.y).mean()), "cost": float(cost.mean()), "most": float(cost.max()),
             "over": int((cost > b).sum())}  # fmt: skip
 
 

@@ -30,7 +30,7 @@ class Learned:
     at_once: tuple[float, ...]
     facts: dict[str, Any]
     family: Family | None = None
-    caps: tuple[tuple[float, Point], ...] = ()
+    caps: tuple[tuple[float, tuple[Point, ...]], ...] = ()
 
 
 def check(algorithm: Any, config: Any) -> None:
@@ -112,16 +112,18 @@ def _family(
         m = p.found
         return Point(float(p.lam), m.cost, m.loss, m.accuracy, m.error, None, p.prefix, m.cost_error)
 
-    on = hull([p.found.cost for p in best.points], [-p.found.loss for p in best.points])
-    at_first = [p for p in best.points if p.prefix == 0]
-    kept = [p for p in (best.points[i] for i in on.tolist()) if p.found.cost > 0]
-    points = [point(p) for p in [*at_first, *kept]]
+    def kept(points: list[family.Point]) -> tuple[Point, ...]:
+        """Deciding at once, and what is on the hull."""
+        on = hull([p.found.cost for p in points], [-p.found.loss for p in points])
+        at_first = [p for p in points if p.prefix == 0]
+        return tuple(point(p) for p in [*at_first, *(points[i] for i in on.tolist() if points[i].found.cost > 0)])
+
     records = [[r.step, r.lam, r.cost, r.validation.loss, r.validation.accuracy] for r in best.records]
     areas = [[r.step, r.area] for r in best.records]
-    caps = tuple((float(cap), point(p)) for cap, p in best.caps)
+    caps = tuple((float(cap), kept(points)) for cap, points in best.caps)
     at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]
     facts = {"stopped": best.stopped, "records": records, "areas": areas}
-    return Learned(tuple(points), at_once, facts, best.family, caps), best.seconds
+    return Learned(kept(best.points), at_once, facts, best.family, caps), best.seconds
 
 
 def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:

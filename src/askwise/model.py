@@ -85,47 +85,57 @@ class Model:
     external: Any = None  # an existing classifier, fitted or `Recorded`
     encoder: Encoder | None = None  # of the user's own
     family: Family | None = None  # one set of weights for all points, at any price and any hard budget
-    caps: tuple[tuple[float, Point], ...] = ()  # of a family: what some hard budgets came to
+    caps: tuple[tuple[float, tuple[Point, ...]], ...] = ()  # of a family: frontiers under some hard budgets
 
     # ------------------------------------------------------------------ budgets
 
     @cached_property
     def blend(self) -> Blend:
         """Which points the budget follows."""
-        cost, loss, error = (np.array([getattr(p, name) for p in self.points]) for name in ("cost", "loss", "error"))
+        cost, loss, error = (np.array([getattr(p, name) for p in self.frontier]) for name in ("cost", "loss", "error"))
         return choose(cost, -loss, error, self.budget)
 
+    @property
+    def frontier(self) -> tuple[Point, ...]:
+        """The points among which the budget chooses."""
+        return self._limited[1]
+
     @cached_property
-    def _capped(self) -> tuple[float, Point] | None:
-        """Of a family under nothing but a hard budget: the best of what was measured at this budget or a smaller one, to which
-        it then keeps."""
-        if not self.caps or self.budget.hard is None or self.budget.average is not None or self.budget.lam:
-            return None
-        below = [(cap, point) for cap, point in self.caps if cap <= self.budget.hard]
-        if not below or below[-1][1].loss <= min(point.loss for _, point in below):
-            return float(self.budget.hard), below[-1][1] if below else self.points[0]
-        return min(below, key=lambda found: found[1].loss)
+    def _limited(self) -> tuple[Budget, tuple[Point, ...]]:
+        """The hard budget it keeps to, and the points measured under it. Of a family it is the largest measured one that is not
+        above, since an average holds for what was measured. Where nothing else is to be kept, money between two measured ones is
+        spent too, unless a smaller one did better."""
+        hard = self.budget.hard
+        if hard is None or self.family is None:
+            return self.budget, self.points
+        below = [(cap, points) for cap, points in self.caps if cap <= hard]
+        if not below:
+            return self.budget, self.points[:1]
+        cap, points = below[-1]
+        if self.budget.average is None and not self.budget.lam:
+            best = min(below, key=lambda found: min(p.loss for p in found[1]))
+            if min(p.loss for p in best[1]) >= min(p.loss for p in points):
+                return self.budget, points
+            cap, points = best
+        return Budget(hard=Fraction(str(cap))), points
 
     @property
     def cap(self) -> int | None:
         """What no case may exceed, in units of the prices."""
-        hard = self.budget if self._capped is None else Budget(hard=Fraction(str(self._capped[0])))
-        return hard.cap(self.schema.prices)
+        return self._limited[0].cap(self.schema.prices)
 
     @property
     def expected(self) -> dict[str, float]:
         """What the model is expected to come to at its budget, and the standard error of its mean cost."""
-        names = ("cost", "loss", "accuracy")
-        if self._capped is not None:
-            return {name: getattr(self._capped[1], name) for name in (*names, "cost_error")}
-        blend, errors = self.blend, [p.cost_error for p in self.points]
+        blend, errors = self.blend, [p.cost_error for p in self.frontier]
         error = math.hypot((1 - blend.share) * errors[blend.first], blend.share * errors[blend.second])
-        return {**{name: blend.mean([getattr(p, name) for p in self.points]) for name in names}, "cost_error": error}
+        means = {name: blend.mean([getattr(p, name) for p in self.frontier]) for name in ("cost", "loss", "accuracy")}
+        return {**means, "cost_error": error}
 
     @property
     def saturation(self) -> Point:
         """The cheapest of the best: more money no longer helps."""
-        return self.points[int(hull([p.cost for p in self.points], [-p.loss for p in self.points])[-1])]
+        return self.frontier[int(hull([p.cost for p in self.frontier], [-p.loss for p in self.frontier])[-1])]
 
     def at(self, budget: Budget | None) -> Model:
         """The same model under another budget, without training; None is the usual point. Hard budgets change what is learned, so
@@ -158,15 +168,11 @@ class Model:
 
     def _policy(self, dtype: Any) -> Policy:
         blend = self.blend
-        if self._capped is not None and self.family is not None:
-            return self.family.policy(self._capped[1].lam, self._capped[1].prefix, dtype)
-        if not blend.share:
-            return self.arm(blend.first, dtype)
-        return Mixture(self.arm(blend.first, dtype), self.arm(blend.second, dtype), blend.share, self.seed)
+        first, second = (self.arm(self.frontier[i], dtype) for i in (blend.first, blend.second))
+        return Mixture(first, second, blend.share, self.seed) if blend.share else first
 
-    def arm(self, i: int, dtype: Any = np.float32) -> Greedy:
+    def arm(self, point: Point, dtype: Any = np.float32) -> Greedy:
         """The policy of one point."""
-        point = self.points[i]
         if self.family is not None:
             return self.family.policy(point.lam, point.prefix, dtype)
         weights = point.weights

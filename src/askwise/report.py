@@ -46,7 +46,7 @@ def frontier_table(model: Model) -> str:
     other = "accuracy" if model.weighted else "loss"
     head = f"    mean cost  {name:>12}  {other:>8}"
     lines = [head, "    " + "-" * (len(head) - 4)]
-    for i, p in enumerate(model.points):
+    for i, p in enumerate(model.frontier):
         value, beside = learned_for(model, p.loss, p.accuracy)[1], getattr(p, other)
         lines.append(f"{'  > ' if i in followed else '    '}{p.cost:9.3f}  {value:12.4f}  {beside:8.4f}")
     if model.weighted:
@@ -90,7 +90,7 @@ def card(model: Model) -> dict[str, Any]:
         "budget": str(model.budget),
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
-        "frontier": [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.points],
+        "frontier": [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.frontier],
         "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas")},
     }
 
@@ -109,12 +109,12 @@ def _frontier_figure(model: Model, problem: Problem | None) -> Any:
         value = learned_for(model, loss, accuracy)[1]
         return 1 - value if model.weighted else value
 
-    points, expected = model.points, model.expected
+    points, expected = model.frontier, model.expected
     validation = [p.cost for p in points], [score(p.loss, p.accuracy) for p in points]
     test, prior, best = None, validation[1][0], (expected["cost"], score(expected["loss"], expected["accuracy"]))
     if problem is not None:
         cap = model.cap
-        found = [measure(problem, model.arm(i), cap) for i in range(len(points))]
+        found = [measure(problem, model.arm(point), cap) for point in points]
         test = [m.cost for m in found], [score(m.loss, m.accuracy) for m in found]
         here = measure(problem, model.policy, cap)
         prior, best = test[1][0], (here.cost, score(here.loss, here.accuracy))

@@ -76,7 +76,7 @@ def save(model: Model, path: str | Path) -> None:
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
         "points": [_told(p) for p in model.points],
-        "caps": [[cap, _told(p)] for cap, p in model.caps],
+        "caps": [[cap, [_told(p) for p in points]] for cap, points in model.caps],
         "scale": None if model.family is None else model.family.scale.to_dict(),
         "trained_for": model.trained_for.to_dict(),
         "budget": model.budget.to_dict(),
@@ -126,7 +126,7 @@ def _rehearse(model: Model) -> None:
     _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are told")
     _must(_numbers([model.facts["stake"]]) and model.stake > 0, "something is at stake")
     first, costs = model.points[0], [p.cost for p in model.points]
-    everywhere = [*model.points, *(p for _, p in model.caps)]
+    everywhere = [*model.points, *(p for _, points in model.caps for p in points)]
     _must(
         _numbers([x for p in everywhere for x in (p.lam, p.cost, p.loss, p.accuracy, p.error, p.cost_error)]),
         "points are numbers",
@@ -144,7 +144,7 @@ def _rehearse(model: Model) -> None:
     for i in range(0 if shared else 1, len(costs)):
         for values in (shared or model.points[i].weights or {}).values():
             _must(values.dtype.kind in "fiu" and bool(np.isfinite(values).all()), "weights are numbers")
-        q = model.arm(i).values(state)
+        q = model.arm(model.points[i]).values(state)
         _must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
     model.belief(problem, model.rollout(problem))
 
@@ -211,7 +211,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         external=external,
         encoder=network,
         family=family,
-        caps=tuple((cap, Point(**point, weights=None)) for cap, point in card.get("caps", [])),
+        caps=tuple((cap, tuple(Point(**p, weights=None) for p in points)) for cap, points in card.get("caps", [])),
     )
 
 

@@ -23,11 +23,12 @@ from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
 from askwise.core.prefixes import lengths_of
 from askwise.core.prices import Ints
-from askwise.core.problem import Problem
+from askwise.core.problem import Problem, Schema
 from askwise.frontier import hull
 
 PRICES = 24  # points of the frontier, besides the prefixes of the order
-CAPS = 10  # hard budgets that are measured
+CAPS = 12  # hard budgets that are measured, and as many more: prices of single tests
+UNDER = 4  # prices at which each is, besides for nothing
 GLANCE = 8  # as many while it is trained
 SAME = 0.002  # areas that are as good as equal
 MEASURING = 0.1  # share of the time that may go to measuring, and as much again at the end
@@ -90,7 +91,7 @@ class Run:
     trainer: FamilyTrainer
     weights: Weights
     points: list[Point]
-    caps: list[tuple[float, Point]]  # hard budgets, and what is best there: adaptive, or the order as far as it goes
+    caps: list[tuple[float, list[Point]]]  # hard budgets, and what came of them: adaptive, and the order as far as it goes
     records: list[Record]
     seconds: float  # of this call; those before a resumption are the caller's to add
     stopped: str
@@ -178,7 +179,7 @@ def run(
         most = min(most, max(len(some), int(len(some) * MEASURING * time_limit / glance / (2 * PRICES / GLANCE))))
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
-    caps = under_caps(trainer, kept.weights, validation, measured)
+    caps = under_caps(trainer, kept.weights, validation, some)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
 
@@ -216,21 +217,27 @@ def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: 
     return bool(rollout(problem, policy, cap, some).length.mean() > trainer.config.longest)
 
 
-def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints) -> list[tuple[float, Point]]:
-    """What is best under some hard budgets from the cheapest test to everything."""
+def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints) -> list[tuple[float, list[Point]]]:
+    """What comes of hard budgets from the cheapest test to everything."""
     family, prices, scale = trainer.family(weights), problem.schema.prices, trainer.scale
-    found: list[tuple[float, Point]] = []
+    found: list[tuple[float, list[Point]]] = []
     adaptive = trainer.phase != PREFIXES
-    for cap in np.unique(
-        np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS).astype(int)
-    ):
-        choices: list[int | None] = [0, problem.schema.n_tests]
-        adaptive = adaptive and not goes_too_far(trainer, problem, family.policy(0.0), int(cap), rows)
+    for cap in some_caps(problem.schema, scale):
+        choices: list[tuple[float, int | None]] = [(scale.high, 0), (0.0, problem.schema.n_tests)]
+        adaptive = adaptive and not goes_too_far(trainer, problem, family.policy(0.0), cap, rows)
         if adaptive:
-            choices.append(None)
-        points = [Point(0.0, k, measure(problem, family.policy(0.0, k), int(cap), rows)) for k in choices]
-        found.append((float(prices.money(int(cap))), min(points, key=lambda p: (p.found.loss, p.found.cost))))
+            choices += [(lam, None) for lam in (0.0, *np.geomspace(scale.low, scale.high, UNDER + 2)[1:-1].tolist())]
+        points = [Point(lam, k, measure(problem, family.policy(lam, k), cap, rows)) for lam, k in choices]
+        found.append((float(prices.money(cap)), points))
     return found
+
+
+def some_caps(schema: Schema, scale: Scale) -> list[int]:
+    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test."""
+    prices = schema.prices
+    evenly = np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS)
+    just = np.quantile(prices.alone, np.linspace(0, 1, CAPS), method="nearest")
+    return sorted({int(cap) for cap in (*evenly, *just) if cap >= 1})
 
 
 def area_of(points: list[Point], scale: Scale) -> float:

@@ -3,7 +3,8 @@
     ./dev sh python -m benchmarks.scoreboard.run [--data ...] [--methods ...] [--minutes 10] [--seeds ...] [--threads 2]
 
 A method is a module of askwise.methods with `points(problem, validation, *, seconds, seed, threads)`, which returns the policies
-that make its frontier; the paper's algorithm, which has no such function, is swept over prices here (small sets only). Uneven
+that make its frontier; the paper's algorithm, which has no such function, is swept over prices here (small sets only), and
+`convolutions` is the family with convolutions (cifar only, on request). Uneven
 classes are weighted and judged by expected loss: the score is 1 - loss / stake, which is the accuracy where mistakes are alike.
 One row per data set, method, seed and minutes is appended to results.jsonl as it finishes, each from a process of its own; what
 is there is never run again, and it can be killed at any time. The table goes to results.md, the frontiers to frontier_*.svg.
@@ -28,13 +29,14 @@ import torch
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.episode import some_rows
+from askwise.core.network import Convolutional
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.train import policy_of
 from askwise.data.named import load
 from askwise.evaluate import evaluate
-from askwise.frontier import curve
-from askwise.methods import paper
+from askwise.frontier import Curve, curve
+from askwise.methods import family, paper
 from benchmarks import rows
 from benchmarks.scoreboard import table
 
@@ -44,6 +46,7 @@ UNEVEN = ("nhanes", "ann_thyroid", "thyroid")
 DATA = (*LARGE, *UNEVEN, "digits", "miniboone_tiny")
 METHODS = ("baseline", "static_gbm", "cascade", "paper", "family")
 AT = {"forest": (4.5, 6.5), "mnist": (10, 20, 50)}  # mean costs at which the score is read off the curve
+SAMPLES = 200  # of the test cases, drawn with repetition, for the area of each
 MOST_ROWS = {"validation": 10_000, "test": 30_000}  # for measuring; the standard error of the score is then 0.003 or less
 
 
@@ -55,7 +58,16 @@ def paper_points(problem: Problem, validation: Problem, *, seconds: float, seed:
     return [policy_of(weights, problem.schema, config) for weights in run.history.weights.values()]
 
 
+def convolutions(problem: Problem, validation: Problem, **given: Any) -> list[Policy]:
+    """The family with an encoder of the caller's own, for pictures; its steps are slow, and the classifier profits most."""
+    side = round(problem.schema.n_tests**0.5)
+    encoder = Convolutional.of(side, side, (32, 64, 128), mirror=True)
+    return family.points(problem, validation, encoder=encoder, width=256, cases=128, prefix_share=0.6, prefix_power=2, **given)
+
+
 def points_of(method: str) -> Any:
+    if method == "convolutions":
+        return convolutions
     return paper_points if method == "paper" else importlib.import_module(f"askwise.methods.{method}").points
 
 
@@ -68,32 +80,32 @@ def one(data: str, method: str, seed: int, minutes: float, threads: int = 1) -> 
     policies = points_of(method)(parts.train, parts.validation, seconds=60 * minutes, seed=seed, threads=threads)
     took = (time.monotonic() - began) / 60
     judged = {name: (p := getattr(parts, name)).take(some_rows(len(p), most, 0)) for name, most in MOST_ROWS.items()}
-    stake, prices = parts.train.stake, parts.train.schema.prices
-    measured = {name: [measures(policy, p) for policy in policies] for name, p in judged.items()}
-    at_once = {name: measures(paper.decide_at_once(parts.train), p) for name, p in judged.items()}
+    at_once, total = paper.decide_at_once(parts.train), float(parts.train.schema.prices.money(parts.train.schema.prices.total))
+    reports = {name: [evaluate(policy, p, Budget()) for policy in (at_once, *policies)] for name, p in judged.items()}
+    validation, test = ([(r.cost_per_case, 1 - r.episodes.loss / parts.train.stake) for r in of] for of in reports.values())
+    chosen_on = [(cost.mean(), score.mean()) for cost, score in validation]
 
-    def score(point: Sequence[float]) -> float:
-        return 1 - point[1] / stake
+    def drawn(weights: Any) -> Curve:
+        """The curve when each test case counts so often."""
+        means = [(np.average(cost, weights=weights), np.average(score, weights=weights)) for cost, score in test]
+        (_, mine), (_, new) = chosen_on[0], means[0]
+        both = (tuple(zip(*points[1:], strict=True)) for points in (chosen_on, means))
+        return curve(next(both), next(both), (mine, new), total)  # type: ignore[arg-type]
 
-    plane = [([p[0] for p in points], [score(p) for p in points]) for points in measured.values()]
-    prior = score(at_once["validation"]), score(at_once["test"])
-    total = float(prices.money(prices.total))
-    found = curve(plane[0], plane[1], prior, total)
+    n = len(judged["test"])
+    found = drawn(np.ones(n))
+    again = np.random.default_rng(0)  # the same cases for all methods
     return {
         "area": found.area, "at": {f"{c:g}": float(np.interp(c, found.cost, found.score)) for c in AT.get(data, ())},
-        "prior": prior, "total": total, "stake": stake, "curve": [found.cost.tolist(), found.score.tolist()],
-        "chosen": found.chosen.tolist(), "columns": ["cost", "loss", "accuracy", "balanced accuracy"], **measured,
+        "total": total, "stake": parts.train.stake, "curve": [found.cost.tolist(), found.score.tolist()],
+        "chosen": found.chosen.tolist(), "columns": ["cost", "loss", "accuracy", "balanced accuracy"],
+        **{name: [[r.cost, r.loss, r.accuracy, r.balanced_accuracy] for r in of[1:]] for name, of in reports.items()},
+        "resampled": [round(drawn(np.bincount(again.integers(n, size=n), minlength=n)).area, 5) for _ in range(SAMPLES)],
         "minutes_taken": round(took, 2), "memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "configuration": {"threads": threads, "class_weight": weight, "most_rows": MOST_ROWS,
                           "versions": {name: version(name) for name in ("numpy", "torch", "lightgbm")}},
         "commit": commit(),
     }  # fmt: skip
-
-
-def measures(policy: Policy, problem: Problem) -> list[float]:
-    """Mean cost, mean loss, accuracy, balanced accuracy."""
-    report = evaluate(policy, problem, Budget())
-    return [report.cost, report.loss, report.accuracy, report.balanced_accuracy]
 
 
 def commit() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -44,30 +44,38 @@ def encoded_width(encoder: nn.Module, schema: Schema) -> int:
 
 
 class Convolutional(nn.Module):
-    """For images: values and mask are two channels of a height x width picture. Use as `Convolutional.of(28, 28)`."""
+    """For images: values and mask are two channels of a height x width picture. Use as `Convolutional.of(28, 28)`.
 
-    def __init__(self, schema: Schema, width: int, rows: int, columns: int) -> None:
+    Each number of channels is a convolution after which the picture is halved. `mirror`: while it learns, half of the pictures,
+    each with its mask, are seen in a mirror, where left and right mean nothing.
+    """
+
+    def __init__(
+        self, schema: Schema, width: int, rows: int, columns: int, channels: Sequence[int] = (16, 32), mirror: bool = False
+    ) -> None:
         super().__init__()
         if len(schema.columns) != rows * columns:
             raise InputError(f"pictures of {rows} x {columns} need {rows * columns} columns; there are {len(schema.columns)}")
-        self.shape = rows, columns
+        self.shape, self.mirror = (rows, columns), mirror
         self.owner: Tensor
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
-        self.body = nn.Sequential(
-            nn.Conv2d(2, 16, 3, stride=2, padding=1), nn.ReLU(inplace=True),
-            nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU(inplace=True),
-            nn.Flatten(),
-            nn.Linear(32 * -(-rows // 4) * -(-columns // 4), width), nn.ReLU(inplace=True),
-        )  # fmt: skip
+        self.body = nn.Sequential()
+        for before, after in pairwise((2, *channels)):
+            self.body.extend([nn.Conv2d(before, after, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2, ceil_mode=True)])
+            rows, columns = -(-rows // 2), -(-columns // 2)
+        self.body.extend([nn.Flatten(), nn.Linear(rows * columns * channels[-1], width), nn.ReLU(inplace=True)])
 
     @classmethod
-    def of(cls, rows: int, columns: int) -> Encoder:
-        return lambda schema, width: cls(schema, width, rows, columns)
+    def of(cls, rows: int, columns: int, channels: Sequence[int] = (16, 32), mirror: bool = False) -> Encoder:
+        return lambda schema, width: cls(schema, width, rows, columns, channels, mirror)
 
     def forward(self, inputs: Tensor) -> Tensor:
         C = len(self.owner)
         planes = torch.stack([inputs[:, :C], inputs[:, C:][:, self.owner]], 1)  # S, 2, C
-        encoded: Tensor = self.body(planes.view(-1, 2, *self.shape))
+        planes = planes.view(-1, 2, *self.shape)
+        if self.mirror and self.training:
+            planes = torch.where(torch.rand(len(planes), 1, 1, 1) < 0.5, planes.flip(3), planes)
+        encoded: Tensor = self.body(planes)
         return encoded
 
 

@@ -249,11 +249,18 @@ def area_of(points: list[Point], scale: Scale) -> float:
 
 
 def points(
-    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, **settings: Any
+    problem: Problem,
+    validation: Problem,
+    *,
+    seconds: float,
+    seed: int = 0,
+    threads: int = 1,
+    encoder: Encoder | None = None,
+    **settings: Any,
 ) -> list[Policy]:
     """The policies whose costs and scores make the frontier."""
     config = FamilyConfig.for_size(len(problem), problem.schema.n_tests).but(**settings)
-    done = run(problem, validation, config, seed, time_limit=seconds, threads=threads)
+    done = run(problem, validation, config, seed, encoder=encoder, time_limit=seconds, threads=threads)
     return [done.policy(p) for p in done.points]
 
 

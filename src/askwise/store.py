@@ -225,7 +225,8 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) 
         from askwise.core.family_network import own_trunks
 
         trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), network, weights)
-    return Family(weights, scale, rank, arrays["loss"], schema.owner, trunks)
+    alone = schema.prices.money(schema.prices.alone.astype(float))
+    return Family(weights, scale, rank, arrays["loss"], schema.owner, alone, trunks)
 
 
 def _fraction(text: Any) -> Fraction:

@@ -12,7 +12,7 @@ from askwise.core.budget import HardBudget
 from askwise.core.episode import Cases, State, measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import HATS, InOrder, Scale, proposed
+from askwise.core.family_values import HATS, InOrder, Scale, affordable, proposed
 from askwise.core.policy import Greedy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
@@ -73,17 +73,27 @@ def test_the_runtime_without_torch_says_the_same(name, bins):
         decide = belief.exp() @ t.loss
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
         scores, guide = t.mean.scores(inputs, conditions)
-        judged = t.mean.judged(belief, hidden, guide, mask, conditions, decide.min(1).values)
+        rooms = torch.from_numpy(affordable(t.alone, state.price, state.left))
+        judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, mask, conditions, rooms)
         own = torch.from_numpy(state.price * lam / t.scale.stake).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
         pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
         reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
-        price = own.gather(1, pick[:, None])[:, 0] + reach * judged.more
-    expected = (belief.exp(), decide, scores, judged.rest + own, pick, judged.ends, price, judged.ask)
+        now = own.gather(1, pick[:, None])[:, 0]
+    price = now + reach * judged.more
+    expected = (belief.exp(), decide, scores, judged.rest + own, pick, judged.on + now, judged.ends, price, judged.ask)
     for mine, theirs in zip(seen, expected, strict=True):
         assert (mine is None) == (theirs is None)
         if theirs is not None:
             assert mine == pytest.approx(theirs.numpy(), abs=1e-5)
+
+
+def test_what_can_still_be_paid_after_a_test():
+    alone, price = np.array([1.0, 2.0, 5.0]), np.array([[5.0, 1.0, 2.0], [0.0, 0.5, 2.0]])
+    found = affordable(alone, price, np.array([3.0, 1.0]))
+    assert found == pytest.approx(np.array([[0, 2, 1], [1, 0, 0]]) / 3)
+    assert (affordable(alone, price, None) == 1).all()
+    assert affordable(np.ones(65), np.ones((4, 65)), None).shape == (4, 0)
 
 
 def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
@@ -94,7 +104,7 @@ def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
     tests = state.legal[:, t.schema.first_test :]
     some = tests.any(1)
     best = np.where(tests, q[:, t.schema.first_test :], -np.inf)[some]
-    assert best.max(1) == pytest.approx(-(seen.loss + seen.price + 1e-4)[some], abs=1e-5)
+    assert best.max(1) == pytest.approx(-(seen.on + 1e-4)[some], abs=1e-5)
     assert (best.argmax(1) == np.where(tests, seen.worth, np.inf)[some].argmin(1)).all()
 
 

@@ -26,7 +26,7 @@ from askwise.core.episode import Cases, some_rows
 from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork, Judged, own_trunks
-from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, proposed
+from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, affordable, proposed
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Problem
@@ -50,6 +50,7 @@ class FamilyTrainer:
         self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
         self.scale = Scale.of(problem)
         self.order, self.rank = order, np.argsort(order)
+        self.alone = np.sort(problem.schema.prices.money(problem.schema.prices.alone.astype(float)))
         self.rng = np.random.default_rng(seed)
         self.step, self.done = 0, 0.0
         self.phase = PREFIXES
@@ -189,6 +190,7 @@ class FamilyTrainer:
             self._labels(problem, live.row), torch.from_numpy(legal), torch.from_numpy(legal.any(1)),
             torch.from_numpy(money * (live.lam[:, None] / self.scale.stake)).float(),
             torch.from_numpy(self.scale.reach(live.lam, left)).float(),
+            torch.from_numpy(affordable(self.alone, money, left)),
         )  # fmt: skip
 
     def _view(self, network: FamilyNetwork, seen: Seen, logits: Tensor, hidden: Tensor, scores: Tensor, guide: Tensor) -> View:
@@ -196,11 +198,14 @@ class FamilyTrainer:
         log_belief = network.belief(logits.detach(), seen.mask)
         decide = log_belief.detach().exp() @ self.loss
         stop = decide.min(1).values
-        judged = network.judged(log_belief.detach(), hidden.detach(), guide.detach(), seen.mask, seen.conditions, stop)
+        judged = network.judged(
+            log_belief.detach(), hidden.detach(), guide.detach(), stop, seen.mask, seen.conditions, seen.rooms
+        )
         offers = torch.from_numpy(proposed(scores.detach().numpy(), seen.legal.numpy()))
         pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
-        on = (judged.ends + seen.price.gather(1, pick[:, None])[:, 0] + seen.reach * judged.more).detach()
-        return View(log_belief, stop, judged, offers, pick, on, seen.open & (on + TIE < stop))
+        now = seen.price.gather(1, pick[:, None])[:, 0]
+        on = (judged.on + now).detach()
+        return View(log_belief, stop, judged, offers, pick, now, on, seen.open & (on + TIE < stop))
 
     def _soft_choice(self, seen: Seen, noisy: Tensor) -> Tensor:
         """What is not yet known after the next test, and its price."""
@@ -227,12 +232,13 @@ class FamilyTrainer:
             loss = loss + functional.mse_loss(view.judged.ask, (lost + priced).clamp(max=3))
         case, test = self._some_tests(seen, view)
         if len(case):
-            ends, paid = self._after(live, problem, case, test)
-            loss = loss + functional.mse_loss(view.judged.rest[case, test], ends + paid)
+            both, ends, paid = self._after(live, problem, case, test)
+            loss = loss + functional.mse_loss(view.judged.rest[case, test], both)
             chosen = view.pick[case] == torch.from_numpy(test)
-            case, ends, paid = case[chosen.numpy()], ends[chosen], paid[chosen]
-            loss = loss + 2 * functional.mse_loss(view.judged.ends[case], ends)
-            loss = loss + 2 * functional.mse_loss(view.judged.more[case], (paid / seen.reach[case]).clamp(max=2))
+            case, both, ends, paid = case[chosen.numpy()], both[chosen], ends[chosen], paid[chosen]
+            loss = loss + 2 * functional.mse_loss(view.judged.on[case], both)
+            loss = loss + functional.mse_loss(view.judged.ends[case], ends)
+            loss = loss + functional.mse_loss(view.judged.more[case], (paid / seen.reach[case]).clamp(max=2))
         # now and then any test, so that it is known what follows
         at_random = self.rng.random(len(live.row)) < (0.15 if self.schema.n_tests > BREADTH else 0.3)
         any_test = np.where(seen.legal.numpy(), self.rng.random(seen.legal.shape), -1).argmax(1)
@@ -258,15 +264,17 @@ class FamilyTrainer:
         return case[possible], test[possible]
 
     @torch.no_grad()
-    def _after(self, live: Live, problem: Problem, case: Ints, test: Ints) -> tuple[Tensor, Tensor]:
-        """What the averaged networks expect once a test is bought: the loss at the end, and further payments."""
+    def _after(self, live: Live, problem: Problem, case: Ints, test: Ints) -> tuple[Tensor, Tensor, Tensor]:
+        """What the averaged networks expect once a test is bought: loss at the end and further payments, and each of them. Their
+        sum is learned by itself: it changes gently with price and budget, its parts jump where the policy does."""
         mask = live.mask[case]
         mask[np.arange(len(case)), test] = True
         then = Live(live.row[case], mask, live.lam[case], live.cap[case], live.refused[case], live.life[case], live.age[case])
         seen = self._look(then, problem)
         logits, hidden = self.mean.logits(seen.inputs)
         view = self._view(self.mean, seen, logits, hidden, *self.mean.scores(seen.inputs, seen.conditions))
-        return torch.where(view.goes_on, view.judged.ends, view.stop), torch.where(view.goes_on, view.on - view.judged.ends, 0.0)
+        on, stop, more = view.goes_on, view.stop, view.now + seen.reach * view.judged.more
+        return torch.where(on, view.on, stop), torch.where(on, view.judged.ends, stop), torch.where(on, more, 0.0)
 
     def _move(self, live: Live, problem: Problem, seen: Seen, picked: Ints, would_stop: Bools) -> None:
         """Buys what was picked. Where the policy would stop, a case goes on for a while, so that it is known what follows."""
@@ -286,7 +294,7 @@ class FamilyTrainer:
     def family(self, weights: Weights) -> Family:
         """What can be used without this run."""
         trunks = None if self.encoder is None else own_trunks(self.schema, self.config.width, self.encoder, weights)
-        return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, trunks)
+        return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, trunks)
 
     def values(self, weights: Weights, lam: float) -> FamilyValues:
         """A family's values at one price."""
@@ -357,6 +365,7 @@ class Seen:
     open: Tensor  # B: something can be bought
     price: Tensor  # B, F: in stakes, at the case's lambda
     reach: Tensor  # B
+    rooms: Tensor  # B, F or nothing: see `affordable`
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,5 +377,6 @@ class View:
     judged: Judged
     offers: Tensor  # B, F: tests that are proposed
     pick: Tensor  # B: the best of them
+    now: Tensor  # B: its price
     on: Tensor  # B: loss and price of going on with it
     goes_on: Tensor  # B

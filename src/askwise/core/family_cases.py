@@ -59,10 +59,10 @@ class Starts:
         return mask
 
     def fresh(self, problem: Problem, n: int, rng: np.random.Generator) -> Live:
-        """New cases, each with a price; half of them with a hard budget."""
+        """New cases, each with a price; half of them with a hard budget, half of these with nothing else to mind."""
         prices, F = self.schema.prices, self.schema.n_tests
         row = rng.integers(len(problem), size=n)
-        lam = self.scale.low * (self.scale.high / self.scale.low) ** rng.random(n)
+        lam = self.scale.least * (self.scale.high / self.scale.least) ** rng.random(n)
         mask = np.zeros((n, F), bool)
         knows, deep = (np.flatnonzero(rng.random(n) < share) for share in (KNOWS, DEEP))
         mask[knows] = rng.random((len(knows), F)) < 0.5 * rng.random((len(knows), 1))
@@ -76,6 +76,8 @@ class Starts:
         refused[refuses] = rng.random((len(refuses), F)) < 0.6 * rng.random((len(refuses), 1))
         least = max(1.0, prices.total * self.scale.cheapest / self.scale.total)
         cap = np.exp(rng.uniform(math.log(least), math.log(max(prices.total, least)), n)).round().astype(np.int64)
-        cap = np.where(rng.random(n) < 0.5, FREE * prices.total, cap) + prices.cost(mask)
+        capped = rng.random(n) < 0.5
+        cap = np.where(capped, cap, FREE * prices.total) + prices.cost(mask)
+        lam[capped & (rng.random(n) < 0.5)] = self.scale.least  # a hard budget and nothing else
         life = np.ceil(min(self.config.longest, F) * rng.random(n) ** 2).astype(np.int64)
         return Live(row, mask, lam, cap, refused, life, np.zeros(n, np.int64))

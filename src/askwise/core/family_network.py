@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askwise.core.family_values import CONDITIONS, Trunk, encode
+from askwise.core.family_values import CONDITIONS, FEW, Trunk, encode
 from askwise.core.network import Encoder, Weights, encoded_width, load_weights, stack
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
@@ -19,7 +19,8 @@ class Judged(NamedTuple):
     """What to expect, in stakes."""
 
     rest: Tensor  # B, F: loss at the end and price of all that follows, once a test is bought
-    ends: Tensor  # B: loss at the end, with the best of the proposed tests
+    on: Tensor  # B: the same of the best of the proposed tests
+    ends: Tensor  # B: its loss at the end alone
     more: Tensor  # B: price of what follows it, by `Scale.reach`
     ask: Tensor | None  # B: loss and price of the existing classifier
 
@@ -46,8 +47,9 @@ class FamilyNetwork(nn.Module):
         hidden = width if encoder is None else encoded_width(self.classify, schema)
         self.classes = nn.Linear(hidden, K)
         self.tests = nn.Linear(width, F)
-        outputs = F + 2 if schema.external_needs is None else F + 3
-        self.judge = nn.Sequential(*stack(K + 5 + hidden + width + F + CONDITIONS, 128, depth=2), nn.Linear(128, outputs))
+        outputs = F + 3 if schema.external_needs is None else F + 4
+        seen = K + 5 + hidden + width + F + CONDITIONS + (F if F <= FEW else 0)
+        self.judge = nn.Sequential(*stack(seen, 128, depth=2), nn.Linear(128, outputs))
         self.temper = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
         for net in (self.temper, self.judge):  # belief as it is, and nothing to be gained by going on
             for last in list(net[-1].parameters()):
@@ -77,13 +79,17 @@ class FamilyNetwork(nn.Module):
         guide = self.choose(torch.cat([inputs, conditions], 1))
         return self.tests(guide), guide
 
-    def judged(self, log_belief: Tensor, hidden: Tensor, guide: Tensor, mask: Tensor, conditions: Tensor, stop: Tensor) -> Judged:
+    def judged(self, log_belief: Tensor, hidden: Tensor, guide: Tensor, stop: Tensor, *rest_of_it: Tensor) -> Judged:
+        """`rest_of_it`: mask, conditions, what is affordable."""
         belief, F = log_belief.exp(), self.tests.out_features
         top = belief.topk(min(3, belief.shape[1]), 1).values
         top = functional.pad(top, (0, 3 - top.shape[1]))
-        out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, mask, conditions], 1))
-        rest, ends, more, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
-        return Judged(stop[:, None] + rest, stop + ends[:, 0], functional.softplus(more[:, 0] - 2), ask[0][:, 0] if ask else None)
+        out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, *rest_of_it], 1))
+        rest, on, ends, more, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
+        return Judged(
+            stop[:, None] + rest, stop + on[:, 0], stop + ends[:, 0], functional.softplus(more[:, 0] - 2),
+            ask[0][:, 0] if ask else None,
+        )  # fmt: skip
 
     @torch.no_grad()
     def follow(self, rank: Ints) -> None:

@@ -22,6 +22,7 @@ from askwise.core.problem import Doubles, Floats, Problem
 Array = NDArray[Any]
 HATS = 16  # knots on the axes of price and budget
 CONDITIONS = 2 * HATS + 1
+FEW = 64  # up to so many tests it is seen exactly which of them could be paid one after the other
 BREADTH = 8  # so many proposed tests are compared: the best of many noisy values would be the luckiest
 TIE = 1e-4  # in stakes: going on must be worth this much, so that a tie is broken towards stopping
 
@@ -72,6 +73,22 @@ class Scale:
         return asdict(self)
 
 
+def affordable(alone: Doubles, price: Doubles, left: Doubles | None) -> Floats:
+    """B, F, or nothing where there are many tests: once this test is bought, the share of tests that could be paid with what is
+    left. On the axis of the budget it would not be seen exactly where a pair of tests can be had.
+
+    alone: F, sorted: what each test costs alone; price: B, F: what each costs now.
+    """
+    F = len(alone)
+    if F > FEW:
+        return np.empty((len(price), 0), np.float32)
+    if left is None:
+        return np.ones(price.shape, np.float32)
+    rest = left[:, None] - price + 1e-9 * alone[-1]
+    share: Floats = (np.searchsorted(alone, rest, "right") / F).astype(np.float32)
+    return share
+
+
 def _hats(x: Doubles, low: float, high: float) -> Doubles:
     """B, HATS: 1 at a knot, falling linearly to 0 at the knots beside it."""
     span = max(math.log(high / low), 1e-9)
@@ -88,6 +105,7 @@ class Outlook(NamedTuple):
     scores: Array  # B, F: by which tests are proposed
     worth: Array  # B, F: loss and price to expect if this test is next
     pick: Array  # B: the best of those that are proposed
+    on: Array  # B: loss and price to expect if one goes on with it
     loss: Array  # B: expected at the end if one goes on with it
     price: Array  # B: of it and of all that will still be bought, at lambda
     ask: Array | None  # B: expected loss and price of asking the existing classifier
@@ -105,11 +123,12 @@ class Family:
     rank: Array  # F: the place of each test in the static order
     loss: Doubles  # K, K
     owner: Array  # C
+    alone: Doubles  # F: what each test costs alone
     trunks: tuple[Trunk, Trunk] | None = None  # of an encoder of the user's own
 
     def values(self, lam: float, dtype: Any = np.float32) -> FamilyValues:
         """Adaptive, at a price."""
-        return FamilyValues(self.weights, self.scale, self.loss, self.owner, lam, self.trunks, dtype)
+        return FamilyValues(self.weights, self.scale, self.loss, self.owner, self.alone, lam, self.trunks, dtype)
 
     def policy(self, lam: float, prefix: int | None = None, dtype: Any = np.float32) -> Greedy:
         """Adaptive at a price or, with a prefix, so many tests of the order for everybody."""
@@ -129,12 +148,14 @@ class FamilyValues:
         scale: Scale,
         loss: Doubles,
         owner: Array,
+        alone: Doubles,
         lam: float,
         trunks: tuple[Trunk, Trunk] | None = None,
         dtype: Any = np.float32,
     ) -> None:
         self.scale, self.lam = scale, max(lam, scale.least)
         self.loss = (loss / scale.stake).astype(dtype)
+        self.alone = np.sort(alone)
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
         self.prior = weights["prior"].astype(dtype)
         self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)
@@ -154,21 +175,25 @@ class FamilyValues:
         guide = self.trunks[1](values, mask, conditions)
         scores = guide @ self.tests[0] + self.tests[1]
         stop = decide.min(1, keepdims=True)
-        out = np.concatenate([summary(belief, stop), hidden, guide, mask, conditions], 1)
+        assert state.price is not None
+        rooms = affordable(self.alone, state.price, state.left)
+        out = np.concatenate([summary(belief, stop), hidden, guide, mask, conditions, rooms], 1)
         for i, (matrix, bias) in enumerate(self.judge):
             out = out @ matrix + bias
             if i < len(self.judge) - 1:
                 np.maximum(out, 0, out=out)
         F, B = scores.shape[1], np.arange(len(mask))
-        assert state.price is not None
         price = (state.price * (self.lam / self.scale.stake)).astype(out.dtype)
         worth = stop + out[:, :F] + price
         offers = proposed(scores, state.legal[:, -F:])
         pick = np.where(offers, worth, np.inf).argmin(1)
         reach = self.scale.reach(np.full(len(mask), self.lam), state.left).astype(out.dtype)
-        price = price[B, pick] + reach * softplus(out[:, F + 1] - 2)
-        ask = out[:, F + 2] if out.shape[1] > F + 2 else None
-        return Outlook(belief, decide, scores, worth, pick, stop[:, 0] + out[:, F], price, ask)
+        now = price[B, pick]
+        ask = out[:, F + 3] if out.shape[1] > F + 3 else None
+        return Outlook(
+            belief, decide, scores, worth, pick, stop[:, 0] + out[:, F] + now,
+            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask,
+        )  # fmt: skip
 
     def _believe(self, values: Array, mask: Array) -> tuple[Array, Array]:
         """The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
@@ -185,8 +210,8 @@ class FamilyValues:
         q[:, :K] = -seen.decide
         if seen.ask is not None:
             q[:, K] = -seen.ask
-        q[:, -F:] = np.minimum(-seen.worth, -(seen.loss + seen.price)[:, None]) - 1e3
-        q[np.arange(len(q)), seen.pick - F] = -(seen.loss + seen.price + TIE)
+        q[:, -F:] = np.minimum(-seen.worth, -seen.on[:, None]) - 1e3
+        q[np.arange(len(q)), seen.pick - F] = -(seen.on + TIE)
         return q
 
 

@@ -29,7 +29,7 @@ from askwise.core.family_network import Bins, FamilyNetwork, Judged, own_trunks
 from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, affordable, proposed
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Problem
+from askwise.core.problem import Doubles, Problem
 
 LOOKS = 4  # tests looked at in each held-out case, where there are more than are compared
 PREFIXES, CHOOSING, JUDGING = range(3)  # the phases of a run
@@ -110,6 +110,7 @@ class FamilyTrainer:
             self.network.follow(self.rank)
             self.mean.load_state_dict(self.network.state_dict())
             rates |= {"classify": later, "classes": later, "choose": choose, "tests": choose}
+        self.network.zero_grad()  # of parts that no longer learn too: gradients are clipped together
         self.optimiser = self._adam(list(rates.items()))
         self.phase, self.since = phase, (self.step, self.done)
 
@@ -225,11 +226,9 @@ class FamilyTrainer:
         view = self._view(self.network, seen, logits, hidden, scores, guide)
         loss = functional.nll_loss(view.log_belief, seen.labels)
         if view.judged.ask is not None:
-            bill = self.schema.prices.money(seen.cases.cost_of(np.full(len(live.row), self.schema.n_classes)))
             assert problem.external is not None
             lost = self.loss[seen.labels, torch.from_numpy(problem.external[live.row])]
-            priced = torch.from_numpy(bill * live.lam / self.scale.stake).float()
-            loss = loss + functional.mse_loss(view.judged.ask, (lost + priced).clamp(max=3))
+            loss = loss + functional.mse_loss(view.judged.ask, (lost + self._bill(seen.cases, live.lam)).clamp(max=3))
         case, test = self._some_tests(seen, view)
         if len(case):
             both, ends, paid = self._after(live, problem, case, test)
@@ -264,7 +263,7 @@ class FamilyTrainer:
         return case[possible], test[possible]
 
     @torch.no_grad()
-    def _after(self, live: Live, problem: Problem, case: Ints, test: Ints) -> tuple[Tensor, Tensor, Tensor]:
+    def _after(self, live: Live, problem: Problem, case: Ints, test: Ints) -> tuple[Tensor, ...]:
         """What the averaged networks expect once a test is bought: loss at the end and further payments, and each of them. Their
         sum is learned by itself: it changes gently with price and budget, its parts jump where the policy does."""
         mask = live.mask[case]
@@ -273,8 +272,20 @@ class FamilyTrainer:
         seen = self._look(then, problem)
         logits, hidden = self.mean.logits(seen.inputs)
         view = self._view(self.mean, seen, logits, hidden, *self.mean.scores(seen.inputs, seen.conditions))
-        on, stop, more = view.goes_on, view.stop, view.now + seen.reach * view.judged.more
-        return torch.where(on, view.on, stop), torch.where(on, view.judged.ends, stop), torch.where(on, more, 0.0)
+        now: tuple[Tensor, ...] = view.stop, view.stop, torch.zeros_like(view.stop)  # decides
+        if view.judged.ask is not None:
+            bill, may = self._bill(seen.cases, then.lam), torch.from_numpy(seen.cases.legal()[:, self.schema.n_classes])
+            asks = may & (view.judged.ask < view.stop)
+            asked = view.judged.ask, view.judged.ask - bill, bill
+            now = tuple(torch.where(asks, *both) for both in zip(asked, now, strict=True))
+        on = view.goes_on & (view.on < now[0])
+        later = view.on, view.judged.ends, view.now + seen.reach * view.judged.more
+        return tuple(torch.where(on, *both) for both in zip(later, now, strict=True))
+
+    def _bill(self, cases: Cases, lam: Doubles) -> Tensor:
+        """B: in stakes, what asking the existing classifier would cost."""
+        bill = self.schema.prices.money(cases.cost_of(np.full(len(lam), self.schema.n_classes)))
+        return torch.from_numpy(bill * lam / self.scale.stake).float()
 
     def _move(self, live: Live, problem: Problem, seen: Seen, picked: Ints, would_stop: Bools) -> None:
         """Buys what was picked. Where the policy would stop, a case goes on for a while, so that it is known what follows."""

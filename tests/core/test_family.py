@@ -80,8 +80,8 @@ def test_the_runtime_without_torch_says_the_same(name, bins):
         pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
         reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
         now = own.gather(1, pick[:, None])[:, 0]
-    price = now + reach * judged.more
-    expected = (belief.exp(), decide, scores, judged.rest + own, pick, judged.on + now, judged.ends, price, judged.ask)
+    price, on = now + reach * judged.more, (judged.rest + own).gather(1, pick[:, None])[:, 0] + judged.luck
+    expected = (belief.exp(), decide, scores, judged.rest + own, pick, on, judged.ends, price, judged.ask)
     for mine, theirs in zip(seen, expected, strict=True):
         assert (mine is None) == (theirs is None)
         if theirs is not None:

@@ -111,6 +111,8 @@ class FamilyTrainer:
             self.mean.load_state_dict(self.network.state_dict())
             rates |= {"classify": later, "classes": later, "choose": choose, "tests": choose}
         self.network.zero_grad()  # of parts that no longer learn too: gradients are clipped together
+        if phase == JUDGING:  # many cases a step: what is learned last should be least noisy
+            self.live[1] = self.starts.fresh(self.validation, 2 * self.config.cases, self.rng)
         self.optimiser = self._adam(list(rates.items()))
         self.phase, self.since = phase, (self.step, self.done)
 
@@ -205,8 +207,9 @@ class FamilyTrainer:
         offers = torch.from_numpy(proposed(scores.detach().numpy(), seen.legal.numpy()))
         pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
         now = seen.price.gather(1, pick[:, None])[:, 0]
-        on = (judged.on + now).detach()
-        return View(log_belief, stop, judged, offers, pick, now, on, seen.open & (on + TIE < stop))
+        value = judged.rest.detach().gather(1, pick[:, None])[:, 0] + judged.luck
+        on = (value + now).detach()
+        return View(log_belief, stop, judged, offers, pick, now, value, on, seen.open & (on + TIE < stop))
 
     def _soft_choice(self, seen: Seen, noisy: Tensor) -> Tensor:
         """What is not yet known after the next test, and its price."""
@@ -235,7 +238,7 @@ class FamilyTrainer:
             loss = loss + functional.mse_loss(view.judged.rest[case, test], both)
             chosen = view.pick[case] == torch.from_numpy(test)
             case, both, ends, paid = case[chosen.numpy()], both[chosen], ends[chosen], paid[chosen]
-            loss = loss + 2 * functional.mse_loss(view.judged.on[case], both)
+            loss = loss + 2 * functional.mse_loss(view.value[case], both)
             loss = loss + functional.mse_loss(view.judged.ends[case], ends)
             loss = loss + functional.mse_loss(view.judged.more[case], (paid / seen.reach[case]).clamp(max=2))
         # now and then any test, so that it is known what follows
@@ -389,5 +392,6 @@ class View:
     offers: Tensor  # B, F: tests that are proposed
     pick: Tensor  # B: the best of them
     now: Tensor  # B: its price
+    value: Tensor  # B: loss and price of all that follows it
     on: Tensor  # B: loss and price of going on with it
     goes_on: Tensor  # B

@@ -19,7 +19,7 @@ class Judged(NamedTuple):
     """What to expect, in stakes."""
 
     rest: Tensor  # B, F: loss at the end and price of all that follows, once a test is bought
-    on: Tensor  # B: the same of the best of the proposed tests
+    luck: Tensor  # B: how much more it is than that for the test that seems best, which is often the luckiest
     ends: Tensor  # B: its loss at the end alone
     more: Tensor  # B: price of what follows it, by `Scale.reach`
     ask: Tensor | None  # B: loss and price of the existing classifier
@@ -85,9 +85,9 @@ class FamilyNetwork(nn.Module):
         top = belief.topk(min(3, belief.shape[1]), 1).values
         top = functional.pad(top, (0, 3 - top.shape[1]))
         out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, *rest_of_it], 1))
-        rest, on, ends, more, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
+        rest, luck, ends, more, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
         return Judged(
-            stop[:, None] + rest, stop + on[:, 0], stop + ends[:, 0], functional.softplus(more[:, 0] - 2),
+            stop[:, None] + rest, luck[:, 0], stop + ends[:, 0], functional.softplus(more[:, 0] - 2),
             ask[0][:, 0] if ask else None,
         )  # fmt: skip
 

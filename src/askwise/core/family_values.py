@@ -191,7 +191,7 @@ class FamilyValues:
         now = price[B, pick]
         ask = out[:, F + 3] if out.shape[1] > F + 3 else None
         return Outlook(
-            belief, decide, scores, worth, pick, stop[:, 0] + out[:, F] + now,
+            belief, decide, scores, worth, pick, worth[B, pick] + out[:, F],
             stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask,
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from askwise.core.budget import HardBudget
 from askwise.core.episode import Cases, State, measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import HATS, InOrder, Scale, affordable, proposed
+from askwise.core.family_values import HATS, InOrder, Scale, affordable, behind, proposed
 from askwise.core.policy import Greedy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
@@ -74,7 +74,8 @@ def test_the_runtime_without_torch_says_the_same(name, bins):
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
         scores, guide = t.mean.scores(inputs, conditions)
         rooms = torch.from_numpy(affordable(t.alone, state.price, state.left))
-        judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, mask, conditions, rooms)
+        late = torch.from_numpy(behind(scores.numpy(), state.legal[:, t.schema.first_test :]))
+        judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
         own = torch.from_numpy(state.price * lam / t.scale.stake).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
         pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
@@ -94,6 +95,11 @@ def test_what_can_still_be_paid_after_a_test():
     assert found == pytest.approx(np.array([[0, 2, 1], [1, 0, 0]]) / 3)
     assert (affordable(alone, price, None) == 1).all()
     assert affordable(np.ones(65), np.ones((4, 65)), None).shape == (4, 0)
+
+
+def test_scores_count_by_how_far_they_are_behind_the_best_legal_one():
+    scores, legal = np.array([[3.0, 1, 2, -9], [1, 2, 3, 4]]), np.array([[0, 1, 1, 1], [0, 0, 0, 0]], bool)
+    assert behind(scores, legal).tolist() == [[0, 1, 0, 5], [0, 0, 0, 0]]
 
 
 def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
@@ -218,3 +224,24 @@ def test_one_training_serves_every_price_and_every_hard_budget():
     assert found(0.45)[0] < 0.1
     assert found(0.0, 2) == (pytest.approx(1, abs=1.0), pytest.approx(right, abs=0.01))
     assert found(0.0, 3)[1] == pytest.approx(1, abs=0.01)
+
+
+def test_a_classifier_that_overfits_goes_back_to_its_best_and_stays():
+    rng = np.random.default_rng(0)
+    schema = Schema.build([f"x{i}" for i in range(4)], [0, 1])
+
+    def noise(n: int) -> Problem:
+        return Problem.build(schema, rng.normal(size=(n, 4)), rng.integers(2, size=n))
+
+    config = FamilyConfig(max_steps=4_000, width=64, batch=32, cases=8, prefix_share=0.9, learning_rate=5e-3, longest=3)
+    t = FamilyTrainer(noise(24), noise(300), np.arange(4), config)
+    while not t.frozen:
+        t.advance()
+    assert t.step < 3_000
+    assert t.phase == 1
+    assert t.watch.best.keys() == {k for k in t.weights() if k.startswith(("classify.", "classes."))}
+    for _ in range(20):
+        t.advance()
+    after = t.weights()
+    for name, value in t.watch.best.items():
+        assert after[name] == pytest.approx(value, abs=1e-6)

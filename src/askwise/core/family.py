@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.core.checkpoint import Arrays, State, load_moments, moments_of, own_random_numbers, part, same_run
-from askwise.core.episode import Cases, some_rows
+from askwise.core.episode import Cases
 from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_network import Bins, FamilyNetwork, Judged, own_trunks
-from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, affordable, proposed
+from askwise.core.family_network import Bins, FamilyNetwork, Seen, View, own_trunks
+from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, affordable, behind, proposed
+from askwise.core.family_watch import Watch
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem
@@ -55,7 +56,7 @@ class FamilyTrainer:
         self.step, self.done = 0, 0.0
         self.phase = PREFIXES
         self.since = 0, 0.0  # the step, and how much was done, when this phase began
-        self.least = math.inf  # surprise of held-out rows on prefixes
+        self.frozen = False  # the classifier began to overfit, and learns no more
         assert problem.y is not None
         stakes = problem.loss.max(1) / problem.stake
         shares = np.bincount(problem.y, stakes[problem.y], len(stakes)) / stakes[problem.y].sum()
@@ -75,6 +76,7 @@ class FamilyTrainer:
         self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
         # each held-out case looks at several tests, so that half as many are enough
         self.starts = Starts(self.schema, self.scale, self.rank, config)
+        self.watch = Watch(self.validation, self.starts, seed)
         sizes = (problem, config.cases), (validation, -(-config.cases // 2))
         self.live = [self.starts.fresh(p, n, self.rng) for p, n in sizes]
 
@@ -84,7 +86,9 @@ class FamilyTrainer:
         """One gradient step."""
         self.done = max(self.done, self.step / self.config.max_steps)
         with own_random_numbers(self):
-            if self.phase == PREFIXES and (self.done >= self._end() or self._overfits()):
+            if self.phase != JUDGING and not self.frozen and self.step % CHECK == 0 and self.watch.overfits(self.mean):
+                self._freeze()
+            if self.phase == PREFIXES and (self.done >= self._end() or self.frozen):
                 self._begin(CHOOSING)
             if self.phase == CHOOSING and self.done >= self._end():
                 self._begin(JUDGING)
@@ -109,25 +113,21 @@ class FamilyTrainer:
         if phase == CHOOSING:
             self.network.follow(self.rank)
             self.mean.load_state_dict(self.network.state_dict())
-            rates |= {"classify": later, "classes": later, "choose": choose, "tests": choose}
+            later = 0.0 if self.frozen else later
+            rates = {"classify": later, "classes": later, "choose": choose, "tests": choose, **rates}
         self.network.zero_grad()  # of parts that no longer learn too: gradients are clipped together
         if phase == JUDGING:  # many cases a step: what is learned last should be least noisy
             self.live[1] = self.starts.fresh(self.validation, 2 * self.config.cases, self.rng)
         self.optimiser = self._adam(list(rates.items()))
         self.phase, self.since = phase, (self.step, self.done)
 
-    @torch.no_grad()
-    def _overfits(self) -> bool:
-        """Whether held-out rows have become more surprising."""
-        if self.step % CHECK:
-            return False
-        rng = np.random.default_rng(self.seed)
-        row = some_rows(len(self.validation), 1_000, self.seed)
-        mask = torch.from_numpy(self.starts.prefixes(self.validation, row, rng)).float()
-        logits, _ = self.mean.logits(self.mean.inputs(torch.from_numpy(self.validation.X[row]), mask))
-        surprise = float(functional.cross_entropy(logits, self._labels(self.validation, row)))
-        self.least = min(self.least, surprise)
-        return surprise > 1.05 * self.least
+    def _freeze(self) -> None:
+        """The classifier goes back to its best, and stays."""
+        self.frozen = True
+        for network in (self.network, self.mean):
+            self.watch.restore(network)
+        for group in self.optimiser.param_groups[:2]:
+            group["peak"] = 0.0
 
     def _descend(self, loss: Tensor) -> None:
         """The rate rises for a moment, since a fresh optimiser takes large steps, stays, and falls over the second half."""
@@ -163,7 +163,7 @@ class FamilyTrainer:
     def _choosing_loss(self) -> Tensor:
         """Prefixes, so that what is known of them stays, and cases in progress; in every second step those of held-out rows too,
         which have less to learn."""
-        loss = self._prefix_loss() + self._learning_loss()
+        loss = self._learning_loss() if self.frozen else self._prefix_loss() + self._learning_loss()
         return loss + self._judging_loss() if self.step % 2 else loss
 
     def _learning_loss(self) -> Tensor:
@@ -201,10 +201,12 @@ class FamilyTrainer:
         log_belief = network.belief(logits.detach(), seen.mask)
         decide = log_belief.detach().exp() @ self.loss
         stop = decide.min(1).values
+        score, legal = scores.detach().numpy(), seen.legal.numpy()
         judged = network.judged(
-            log_belief.detach(), hidden.detach(), guide.detach(), stop, seen.mask, seen.conditions, seen.rooms
-        )
-        offers = torch.from_numpy(proposed(scores.detach().numpy(), seen.legal.numpy()))
+            log_belief.detach(), hidden.detach(), guide.detach(), stop, torch.from_numpy(behind(score, legal)), seen.mask,
+            seen.conditions, seen.rooms,
+        )  # fmt: skip
+        offers = torch.from_numpy(proposed(score, legal))
         pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
         now = seen.price.gather(1, pick[:, None])[:, 0]
         value = judged.rest.detach().gather(1, pick[:, None])[:, 0] + judged.luck
@@ -330,20 +332,23 @@ class FamilyTrainer:
         for i, live in enumerate(self.live):
             arrays |= {f"live/{i}/{field.name}": getattr(live, field.name) for field in fields(live)}
         arrays |= {f"network/{k}": v for k, v in weights_of(self.network).items()}
+        arrays |= {f"least/{k}": v for k, v in self.watch.best.items()}
         arrays |= {f"mean/{k}": v for k, v in weights_of(self.mean).items()}
         arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
+        least = self.watch.least if self.watch.best else None
         facts = {"run": self._identity(), "step": self.step, "done": self.done, "phase": self.phase, "since": self.since,
-                 "least": self.least if self.step else None, "rng": self.rng.bit_generator.state}  # fmt: skip
+                 "frozen": self.frozen, "least": least, "rng": self.rng.bit_generator.state}  # fmt: skip
         return {k: np.array(v) for k, v in arrays.items()}, facts
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
         same_run(facts.get("run"), self._identity())
+        self.frozen = facts["frozen"]
         if facts["phase"] != PREFIXES:
             self._begin(facts["phase"])
         self.step, self.done = facts["step"], facts["done"]
         self.since = facts["since"][0], facts["since"][1]
-        self.least = math.inf if facts["least"] is None else facts["least"]
+        self.watch.least, self.watch.best = math.inf if facts["least"] is None else facts["least"], part(arrays, "least/")
         self.rng.bit_generator.state = facts["rng"]
         self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
         for i in range(2):
@@ -363,35 +368,3 @@ class FamilyTrainer:
             "order": self.order.tolist(),
             "network": hashlib.sha256(str(self.network).encode()).hexdigest()[:16],
         }
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What there is to know about B cases in progress."""
-
-    cases: Cases
-    values: Tensor
-    mask: Tensor
-    inputs: Tensor
-    conditions: Tensor
-    labels: Tensor
-    legal: Tensor  # B, F
-    open: Tensor  # B: something can be bought
-    price: Tensor  # B, F: in stakes, at the case's lambda
-    reach: Tensor  # B
-    rooms: Tensor  # B, F or nothing: see `affordable`
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """What the networks make of B cases; in stakes."""
-
-    log_belief: Tensor  # B, K
-    stop: Tensor  # B: loss of deciding now
-    judged: Judged
-    offers: Tensor  # B, F: tests that are proposed
-    pick: Tensor  # B: the best of them
-    now: Tensor  # B: its price
-    value: Tensor  # B: loss and price of all that follows it
-    on: Tensor  # B: loss and price of going on with it
-    goes_on: Tensor  # B

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askwise.core.family_values import CONDITIONS, FEW, Trunk, encode
+from askwise.core.episode import Cases
+from askwise.core.family_values import CONDITIONS, FEW, LEAN, Trunk, encode, own_share
 from askwise.core.network import Encoder, Weights, encoded_width, load_weights, stack
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
@@ -23,6 +25,38 @@ class Judged(NamedTuple):
     ends: Tensor  # B: its loss at the end alone
     more: Tensor  # B: price of what follows it, by `Scale.reach`
     ask: Tensor | None  # B: loss and price of the existing classifier
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What there is to know about B cases in progress."""
+
+    cases: Cases
+    values: Tensor
+    mask: Tensor
+    inputs: Tensor
+    conditions: Tensor
+    labels: Tensor
+    legal: Tensor  # B, F
+    open: Tensor  # B: something can be bought
+    price: Tensor  # B, F: in stakes, at the case's lambda
+    reach: Tensor  # B
+    rooms: Tensor  # B, F or nothing: see `affordable`
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What the networks make of B cases; in stakes."""
+
+    log_belief: Tensor  # B, K
+    stop: Tensor  # B: loss of deciding now
+    judged: Judged
+    offers: Tensor  # B, F: tests that are proposed
+    pick: Tensor  # B: the best of them
+    now: Tensor  # B: its price
+    value: Tensor  # B: loss and price of all that follows it
+    on: Tensor  # B: loss and price of going on with it
+    goes_on: Tensor  # B
 
 
 class FamilyNetwork(nn.Module):
@@ -47,7 +81,7 @@ class FamilyNetwork(nn.Module):
         hidden = width if encoder is None else encoded_width(self.classify, schema)
         self.classes = nn.Linear(hidden, K)
         self.tests = nn.Linear(width, F)
-        outputs = F + 3 if schema.external_needs is None else F + 4
+        outputs = F + 4 if schema.external_needs is None else F + 5
         seen = K + 5 + hidden + width + F + CONDITIONS + (F if F <= FEW else 0)
         self.judge = nn.Sequential(*stack(seen, 128, depth=2), nn.Linear(128, outputs))
         self.temper = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
@@ -79,15 +113,18 @@ class FamilyNetwork(nn.Module):
         guide = self.choose(torch.cat([inputs, conditions], 1))
         return self.tests(guide), guide
 
-    def judged(self, log_belief: Tensor, hidden: Tensor, guide: Tensor, stop: Tensor, *rest_of_it: Tensor) -> Judged:
-        """`rest_of_it`: mask, conditions, what is affordable."""
+    def judged(
+        self, log_belief: Tensor, hidden: Tensor, guide: Tensor, stop: Tensor, behind: Tensor, *rest_of_it: Tensor
+    ) -> Judged:
+        """`behind`: B, F, how far the scores are behind the best; `rest_of_it`: mask, conditions, what is affordable."""
         belief, F = log_belief.exp(), self.tests.out_features
         top = belief.topk(min(3, belief.shape[1]), 1).values
         top = functional.pad(top, (0, 3 - top.shape[1]))
         out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, *rest_of_it], 1))
-        rest, luck, ends, more, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
+        rest, luck, ends, more, lean, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
+        late = functional.softplus(lean - LEAN) * behind
         return Judged(
-            stop[:, None] + rest, luck[:, 0], stop + ends[:, 0], functional.softplus(more[:, 0] - 2),
+            stop[:, None] + own_share(F) * rest + late, luck[:, 0], stop + ends[:, 0], functional.softplus(more[:, 0] - 2),
             ask[0][:, 0] if ask else None,
         )  # fmt: skip
 

@@ -24,6 +24,7 @@ HATS = 16  # knots on the axes of price and budget
 CONDITIONS = 2 * HATS + 1
 FEW = 64  # up to so many tests it is seen exactly which of them could be paid one after the other
 BREADTH = 8  # so many proposed tests are compared: the best of many noisy values would be the luckiest
+LEAN = 4.0  # what a score counts at first: softplus(-LEAN) for each unit
 TIE = 1e-4  # in stakes: going on must be worth this much, so that a tie is broken towards stopping
 
 
@@ -184,12 +185,14 @@ class FamilyValues:
                 np.maximum(out, 0, out=out)
         F, B = scores.shape[1], np.arange(len(mask))
         price = (state.price * (self.lam / self.scale.stake)).astype(out.dtype)
-        worth = stop + out[:, :F] + price
-        offers = proposed(scores, state.legal[:, -F:])
+        legal = state.legal[:, -F:]
+        offers = proposed(scores, legal)
+        lean = softplus(out[:, F + 3 : F + 4] - LEAN)
+        worth = stop + own_share(F) * out[:, :F] + lean * behind(scores, legal) + price
         pick = np.where(offers, worth, np.inf).argmin(1)
         reach = self.scale.reach(np.full(len(mask), self.lam), state.left).astype(out.dtype)
         now = price[B, pick]
-        ask = out[:, F + 3] if out.shape[1] > F + 3 else None
+        ask = out[:, F + 4] if out.shape[1] > F + 4 else None
         return Outlook(
             belief, decide, scores, worth, pick, worth[B, pick] + out[:, F],
             stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask,
@@ -290,6 +293,11 @@ def summary(belief: Array, stop: Array) -> Array:
     return np.concatenate([belief, top, entropy(belief), stop], 1)
 
 
+def own_share(tests: int) -> float:
+    """How much of what is judged of a test is about it alone, rather than about its score: of many tests each is seen rarely."""
+    return min(1.0, FEW / tests)
+
+
 def proposed(scores: Array, legal: Array) -> Array:
     """B, F: the legal tests with the largest scores."""
     if scores.shape[1] <= BREADTH:
@@ -297,6 +305,13 @@ def proposed(scores: Array, legal: Array) -> Array:
     scores = np.where(legal, scores, -np.inf)
     least = np.partition(scores, -BREADTH, 1)[:, -BREADTH, None]
     made: Array = legal & (scores >= least)
+    return made
+
+
+def behind(scores: Array, legal: Array) -> Array:
+    """B, F, 0 to 5: how far the score of each test is behind the largest of a legal one."""
+    top = np.where(legal, scores, -np.inf).max(1, keepdims=True)
+    made: Array = np.clip(np.where(np.isfinite(top), top, 0) - scores, 0, 5).astype(scores.dtype)
     return made
 
 

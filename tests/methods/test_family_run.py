@@ -7,6 +7,7 @@ import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
 from askwise.core.episode import measure, rollout
+from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
 from askwise.methods import family
@@ -96,3 +97,27 @@ def test_fit_gives_a_policy_that_keeps_to_the_budget(budget):
         assert done.cost.max() <= cap
     if budget.average is not None:
         assert measure(validation, policy, cap).cost <= 1.2 * 1.15  # each case draws
+
+
+def test_of_two_encodings_the_one_that_does_better_goes_on():
+    rng = np.random.default_rng(0)
+    schema = Schema.build(["x", "y"], [0, 1])
+
+    def stripes(n: int) -> Problem:
+        X = rng.uniform(-1, 1, size=(n, 2))
+        return Problem.build(schema, X, (np.floor(8 * X[:, 0]) % 2).astype(int))
+
+    train, validation = stripes(600), stripes(600)
+    config = FamilyConfig(max_steps=3_000, width=16, bins=16, trial=150, batch=64, cases=8, longest=2, snapshots=1)
+    chosen = family.begun(train, validation, np.arange(2), config, 0, None, None)
+    assert chosen.config.bins == 16  # stripes as wide as the bins
+    assert chosen.step == 150
+    other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, trial=0))
+    while other.step < 150:
+        other.advance()
+    assert chosen.watch.surprise(chosen.mean) < other.watch.surprise(other.mean)
+    states = []
+    run = family.run(train, validation, config.but(max_steps=400), 0, save=states.append)
+    again = family.run(train, validation, config.but(max_steps=400), 0, resume=states[0])
+    assert again.trainer.config.bins == run.trainer.config.bins
+    assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())

@@ -32,10 +32,13 @@ class Watch:
         self.least, self.best = math.inf, Weights()
 
     @torch.no_grad()
+    def surprise(self, network: FamilyNetwork) -> float:
+        logits, _ = network.logits(network.inputs(self.values, self.mask))
+        return min(float(functional.cross_entropy(logits / t, self.labels)) for t in TEMPERATURES)
+
     def overfits(self, network: FamilyNetwork) -> bool:
         """Whether these rows have become more surprising than they were."""
-        logits, _ = network.logits(network.inputs(self.values, self.mask))
-        surprise = min(float(functional.cross_entropy(logits / t, self.labels)) for t in TEMPERATURES)
+        surprise = self.surprise(network)
         if surprise < self.least:
             self.least = surprise
             self.best = {k: v.numpy().copy() for k, v in network.state_dict().items() if k.startswith(PARTS)}

@@ -31,7 +31,9 @@ CAPS = 12  # hard budgets that are measured, and as many more: prices of single 
 UNDER = 4  # prices at which each is, besides for nothing
 GLANCE = 8  # as many while it is trained
 SAME = 0.002  # areas that are as good as equal
-MEASURING = 0.1  # share of the time that may go to measuring, and as much again at the end
+MEASURING, LAST = 0.1, 0.25  # share of the time that may go to measuring on the way; and at the end, if it takes that much
+TRIAL = 0.04  # share of the time that each encoding may be tried
+GLANCES = 3 + 4  # what the last measurement costs in glances, on as many rows: the frontier, and hard budgets
 
 
 @dataclass(frozen=True)
@@ -136,16 +138,20 @@ def run(
         config = config.but(max_steps=2**31)
     order = elimination_order(problem, seed, threads=threads) if resume is None else resume[0]["order"]
     judging, validation = halves(validation)
-    trainer = FamilyTrainer(problem, judging, order, config, seed, encoder)
     if resume is not None:
+        tried = {"bins": resume[1]["run"]["setting 'bins'"], "trial": 0} if config.trial else {}
+        trainer = FamilyTrainer(problem, judging, order, config.but(**tried), seed, encoder)
         trainer.load(*resume)
+    else:
+        trainer = begun(problem, judging, order, config, seed, encoder, None if time_limit is None else TRIAL * time_limit)
     some = some_rows(len(validation), config.measure_rows, seed)
     started, before = time.monotonic(), trainer.done  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
     due = math.inf if trainer.phase == PREFIXES else trainer.done + pause
+    aside = MEASURING  # share of the time for the last measurement
     while True:
         if time_limit is not None:
-            left = max(began + (1 - MEASURING) * time_limit - started, 1e-3)
+            left = max(began + (1 - aside) * time_limit - started, 1e-3)
             trainer.done = min(1.0, before + (1 - before) * (time.monotonic() - started) / left)
         finished = trainer.finished
         if trainer.phase != PREFIXES and due == math.inf:
@@ -163,6 +169,7 @@ def run(
                 watch(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
+                aside = max(aside, min(LAST, GLANCES * glance / time_limit))
             due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
             if save is not None:
                 save(_state(trainer, kept))
@@ -176,12 +183,30 @@ def run(
             raise KeyboardInterrupt
     most = config.frontier_rows or len(validation)
     if time_limit is not None:  # the frontier, and what is best under hard budgets, in the time that was set aside
-        most = min(most, max(len(some), int(len(some) * MEASURING * time_limit / glance / (2 * PRICES / GLANCE))))
+        most = min(most, max(len(some), int(len(some) * (aside * time_limit / glance - 4) / 3)))
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     caps = under_caps(trainer, kept.weights, validation, some)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
+
+
+def begun(
+    problem: Problem, judging: Problem, order: Ints, config: FamilyConfig, seed: int, encoder: Encoder | None,
+    seconds: float | None,
+) -> FamilyTrainer:  # fmt: skip
+    """A run that begins; of two encodings of the columns the one that does better in its first steps, at most so many seconds."""
+    steps = min(config.trial, config.max_steps // 20)
+    if not (steps and config.bins) or encoder is not None:
+        return FamilyTrainer(problem, judging, order, config.but(trial=0), seed, encoder)
+    rivals = [FamilyTrainer(problem, judging, order, config.but(bins=bins, trial=0), seed) for bins in (config.bins, 0)]
+    for rival in rivals:
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        while rival.step < steps and time.monotonic() < end:
+            if seconds is not None:
+                rival.done = 2 * TRIAL  # rates have risen
+            rival.advance()
+    return min(rivals, key=lambda rival: rival.watch.surprise(rival.mean))
 
 
 def _state(trainer: FamilyTrainer, kept: Kept) -> State:

@@ -33,6 +33,7 @@ GLANCE = 8  # as many while it is trained
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.25  # share of the time that may go to measuring on the way; and at the end, if it takes that much
 TRIAL = 0.04  # share of the time that each encoding may be tried
+CLEARLY = 0.95  # bins are taken when the surprise is less than this part
 GLANCES = 3 + 4  # what the last measurement costs in glances, on as many rows: the frontier, and hard budgets
 
 
@@ -195,7 +196,8 @@ def begun(
     problem: Problem, judging: Problem, order: Ints, config: FamilyConfig, seed: int, encoder: Encoder | None,
     seconds: float | None,
 ) -> FamilyTrainer:  # fmt: skip
-    """A run that begins; of two encodings of the columns the one that does better in its first steps, at most so many seconds."""
+    """A run that begins, with columns in bins if that is clearly better in the first steps, at most so many seconds: bins also
+    learn faster where in the end they are not better."""
     steps = min(config.trial, config.max_steps // 20)
     if not (steps and config.bins) or encoder is not None:
         return FamilyTrainer(problem, judging, order, config.but(trial=0), seed, encoder)
@@ -206,7 +208,8 @@ def begun(
             if seconds is not None:
                 rival.done = 2 * TRIAL  # rates have risen
             rival.advance()
-    return min(rivals, key=lambda rival: rival.watch.surprise(rival.mean))
+    in_bins, as_they_are = (rival.watch.surprise(rival.mean) for rival in rivals)
+    return rivals[0] if in_bins < CLEARLY * as_they_are else rivals[1]
 
 
 def _state(trainer: FamilyTrainer, kept: Kept) -> State:

@@ -108,12 +108,14 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
         return Problem.build(schema, X, (np.floor(8 * X[:, 0]) % 2).astype(int))
 
     train, validation = stripes(600), stripes(600)
-    config = FamilyConfig(max_steps=3_000, width=16, bins=16, trial=150, batch=64, cases=8, longest=2, snapshots=1)
+    config = FamilyConfig(
+        max_steps=6_000, width=16, bins=16, trial=300, batch=64, cases=8, longest=2, snapshots=1, learning_rate=5e-3
+    )
     chosen = family.begun(train, validation, np.arange(2), config, 0, None, None)
     assert chosen.config.bins == 16  # stripes as wide as the bins
-    assert chosen.step == 150
+    assert chosen.step == 300
     other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, trial=0))
-    while other.step < 150:
+    while other.step < 300:
         other.advance()
     assert chosen.watch.surprise(chosen.mean) < other.watch.surprise(other.mean)
     states = []

@@ -26,7 +26,7 @@ from askwise.core.episode import Cases
 from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork, Seen, View, own_trunks
-from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, Scale, affordable, behind, proposed
+from askwise.core.family_values import BREADTH, FEW, TIE, Family, FamilyValues, Scale, affordable, behind, proposed
 from askwise.core.family_watch import Watch
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
@@ -86,9 +86,11 @@ class FamilyTrainer:
         """One gradient step."""
         self.done = max(self.done, self.step / self.config.max_steps)
         with own_random_numbers(self):
-            if self.phase != JUDGING and not self.frozen and self.step % CHECK == 0 and self.watch.overfits(self.mean):
-                self._freeze()
-            if self.phase == PREFIXES and (self.done >= self._end() or self.frozen):
+            worse = self.phase != JUDGING and not self.frozen and self.step % CHECK == 0 and self.watch.overfits(self.mean)
+            # of few tests the sets that are chosen are others than prefixes, and slow learning on them still pays
+            if worse and (self.phase == PREFIXES or self.schema.n_tests > FEW):
+                self._go_back(stay=self.schema.n_tests > FEW)
+            if self.phase == PREFIXES and (self.done >= self._end() or worse):
                 self._begin(CHOOSING)
             if self.phase == CHOOSING and self.done >= self._end():
                 self._begin(JUDGING)
@@ -121,12 +123,12 @@ class FamilyTrainer:
         self.optimiser = self._adam(list(rates.items()))
         self.phase, self.since = phase, (self.step, self.done)
 
-    def _freeze(self) -> None:
-        """The classifier goes back to its best, and stays."""
-        self.frozen = True
+    def _go_back(self, stay: bool) -> None:
+        """The classifier goes back to its best, and maybe stays there."""
+        self.frozen = stay
         for network in (self.network, self.mean):
             self.watch.restore(network)
-        for group in self.optimiser.param_groups[:2]:
+        for group in self.optimiser.param_groups[:2] if stay else ():
             group["peak"] = 0.0
 
     def _descend(self, loss: Tensor) -> None:

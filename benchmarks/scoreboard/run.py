@@ -78,11 +78,11 @@ def one(data: str, method: str, seed: int, minutes: float, threads: int = 1) -> 
     parts = load(data, seed, weight)  # where there is no official split, another seed is another split
     began = time.monotonic()
     policies = points_of(method)(parts.train, parts.validation, seconds=60 * minutes, seed=seed, threads=threads)
-    took = (time.monotonic() - began) / 60
+    took, peak = (time.monotonic() - began) / 60, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     judged = {name: (p := getattr(parts, name)).take(some_rows(len(p), most, 0)) for name, most in MOST_ROWS.items()}
     at_once, total = paper.decide_at_once(parts.train), float(parts.train.schema.prices.money(parts.train.schema.prices.total))
-    reports = {name: [evaluate(policy, p, Budget()) for policy in (at_once, *policies)] for name, p in judged.items()}
-    validation, test = ([(r.cost_per_case, 1 - r.episodes.loss / parts.train.stake) for r in of] for of in reports.values())
+    found_on = {name: [measured(policy, p) for policy in (at_once, *policies)] for name, p in judged.items()}
+    validation, test = ([(cost, 1 - loss / parts.train.stake) for cost, loss, _ in of] for of in found_on.values())
     chosen_on = [(cost.mean(), score.mean()) for cost, score in validation]
 
     def drawn(weights: Any) -> Curve:
@@ -99,13 +99,20 @@ def one(data: str, method: str, seed: int, minutes: float, threads: int = 1) -> 
         "area": found.area, "at": {f"{c:g}": float(np.interp(c, found.cost, found.score)) for c in AT.get(data, ())},
         "total": total, "stake": parts.train.stake, "curve": [found.cost.tolist(), found.score.tolist()],
         "chosen": found.chosen.tolist(), "columns": ["cost", "loss", "accuracy", "balanced accuracy"],
-        **{name: [[r.cost, r.loss, r.accuracy, r.balanced_accuracy] for r in of[1:]] for name, of in reports.items()},
+        **{name: [means for _, _, means in of[1:]] for name, of in found_on.items()},
         "resampled": [round(drawn(np.bincount(again.integers(n, size=n), minlength=n)).area, 5) for _ in range(SAMPLES)],
-        "minutes_taken": round(took, 2), "memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "minutes_taken": round(took, 2), "memory_mb": round(peak),
         "configuration": {"threads": threads, "class_weight": weight, "most_rows": MOST_ROWS,
                           "versions": {name: version(name) for name in ("numpy", "torch", "lightgbm")}},
         "commit": commit(),
     }  # fmt: skip
+
+
+def measured(policy: Policy, problem: Problem) -> tuple[Any, Any, list[float]]:
+    """Cost and loss of each case, and the means; what was bought is not kept, of pictures it would be much."""
+    report = evaluate(policy, problem, Budget())
+    means = [report.cost, report.loss, report.accuracy, report.balanced_accuracy]
+    return report.cost_per_case, report.episodes.loss, means
 
 
 def commit() -> str:

@@ -206,7 +206,7 @@ def _evaluate(given: argparse.Namespace) -> None:
 
 def _frontier(given: argparse.Namespace) -> None:
     model = _model(given)
-    rows = [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.frontier]
+    rows = [point.shown for point in model.frontier]
     if given.plot is not None:
         from askwise.report import draw_frontier
 

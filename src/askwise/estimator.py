@@ -242,7 +242,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def frontier_(self) -> list[dict[str, float]]:
         """What each amount of money buys, as measured in training: price, mean cost, loss and accuracy of every kept policy."""
         check_is_fitted(self)
-        return [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in self.model_.frontier]
+        return [point.shown for point in self.model_.frontier]
 
     def at(self, budget: Budget | None) -> CostlyClassifier:
         """The same classifier under another budget, without training."""

@@ -47,6 +47,11 @@ class Point:
     prefix: int | None = None  # of a family: so many tests of a fixed order for everybody; None: adaptive
     cost_error: float = 0.0  # standard error of the cost
 
+    @property
+    def shown(self) -> dict[str, float]:
+        """What there is to know about it from outside."""
+        return {"lam": self.lam, "cost": self.cost, "loss": self.loss, "accuracy": self.accuracy}
+
 
 @dataclass(frozen=True, eq=False)
 class AcquisitionReport:

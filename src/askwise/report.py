@@ -90,7 +90,7 @@ def card(model: Model) -> dict[str, Any]:
         "budget": str(model.budget),
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
-        "frontier": [{"lam": p.lam, "cost": p.cost, "loss": p.loss, "accuracy": p.accuracy} for p in model.frontier],
+        "frontier": [point.shown for point in model.frontier],
         "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas")},
     }
 

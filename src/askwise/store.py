@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases
-from askwise.core.family_values import Family, Scale
+from askwise.core.family_values import Family, Scale, list_prices
 from askwise.core.prices import Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
@@ -225,8 +225,7 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) 
         from askwise.core.family_network import own_trunks
 
         trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), network, weights)
-    alone = schema.prices.money(schema.prices.alone.astype(float))
-    return Family(weights, scale, rank, arrays["loss"], schema.owner, alone, trunks)
+    return Family(weights, scale, rank, arrays["loss"], schema.owner, list_prices(schema), trunks)
 
 
 def _fraction(text: Any) -> Fraction:

@@ -26,7 +26,7 @@ from askwise.core.episode import Cases
 from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork, Seen, View, own_trunks
-from askwise.core.family_values import BREADTH, FEW, TIE, Family, FamilyValues, Scale, affordable, behind, proposed
+from askwise.core.family_values import BREADTH, FEW, TIE, Family, FamilyValues, Scale, affordable, behind, list_prices, proposed
 from askwise.core.family_watch import Watch
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
@@ -51,7 +51,7 @@ class FamilyTrainer:
         self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
         self.scale = Scale.of(problem)
         self.order, self.rank = order, np.argsort(order)
-        self.alone = np.sort(problem.schema.prices.money(problem.schema.prices.alone.astype(float)))
+        self.alone = list_prices(problem.schema)
         self.rng = np.random.default_rng(seed)
         self.step, self.done = 0, 0.0
         self.phase = PREFIXES

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askwise.core.episode import State
 from askwise.core.policy import Greedy
-from askwise.core.problem import Doubles, Floats, Problem
+from askwise.core.problem import Doubles, Floats, Problem, Schema
 
 Array = NDArray[Any]
 HATS = 16  # knots on the axes of price and budget
@@ -41,7 +41,7 @@ class Scale:
     @classmethod
     def of(cls, problem: Problem) -> Scale:
         prices = problem.schema.prices
-        alone = prices.money(prices.alone.astype(float))
+        alone = list_prices(problem.schema)
         cheapest = float(min(alone[alone > 0], default=1.0))
         total = float(prices.money(prices.total)) or 1.0
         assert problem.y is not None
@@ -72,6 +72,12 @@ class Scale:
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
+
+
+def list_prices(schema: Schema) -> Doubles:
+    """F, sorted: what each test costs alone, in money."""
+    alone: Doubles = np.sort(schema.prices.money(schema.prices.alone.astype(float)))
+    return alone
 
 
 def affordable(alone: Doubles, price: Doubles, left: Doubles | None) -> Floats:
@@ -124,7 +130,7 @@ class Family:
     rank: Array  # F: the place of each test in the static order
     loss: Doubles  # K, K
     owner: Array  # C
-    alone: Doubles  # F: what each test costs alone
+    alone: Doubles  # F: see `list_prices`
     trunks: tuple[Trunk, Trunk] | None = None  # of an encoder of the user's own
 
     def values(self, lam: float, dtype: Any = np.float32) -> FamilyValues:
@@ -156,7 +162,7 @@ class FamilyValues:
     ) -> None:
         self.scale, self.lam = scale, max(lam, scale.least)
         self.loss = (loss / scale.stake).astype(dtype)
-        self.alone = np.sort(alone)
+        self.alone = alone
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
         self.prior = weights["prior"].astype(dtype)
         self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)

@@ -34,7 +34,7 @@ SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.25  # share of the time that may go to measuring on the way; and at the end, if it takes that much
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
-GLANCES = 3 + 4  # what the last measurement costs in glances, on as many rows: the frontier, and hard budgets
+FRONTIER, HARD = 3, 4  # what the last measurements cost in glances, on as many rows
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def run(
                 watch(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
-                aside = max(aside, min(LAST, GLANCES * glance / time_limit))
+                aside = max(aside, min(LAST, (FRONTIER + HARD) * glance / time_limit))
             due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
             if save is not None:
                 save(_state(trainer, kept))
@@ -184,7 +184,7 @@ def run(
             raise KeyboardInterrupt
     most = config.frontier_rows or len(validation)
     if time_limit is not None:  # the frontier, and what is best under hard budgets, in the time that was set aside
-        most = min(most, max(len(some), int(len(some) * (aside * time_limit / glance - 4) / 3)))
+        most = min(most, max(len(some), int(len(some) * (aside * time_limit / glance - HARD) / FRONTIER)))
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     caps = under_caps(trainer, kept.weights, validation, some)

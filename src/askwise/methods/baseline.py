@@ -1,6 +1,6 @@
 """The paper's own baseline: a ridge classifier's order of the tests, and a separate neural network for each prefix of it.
 
-Networks are of the main method's size. Prices play no part in the order.
+Networks are of the main method's size. Prices play no part in the order, except that what is free comes first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from askwise.core.boosting import Shares, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.network import stack
-from askwise.core.order import ridge_order
+from askwise.core.order import free_tests, ridge_order
 from askwise.core.policy import Policy
 from askwise.core.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.core.problem import Floats, Problem
@@ -43,7 +43,8 @@ def points(
     began, before = time.monotonic(), torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        order = affordable(ridge_order(problem), problem.schema.prices, cap)
+        order, free = ridge_order(problem), free_tests(problem)
+        order = affordable(np.r_[order[free[order]], order[~free[order]]], problem.schema.prices, cap)
         most = seconds / (3 if len(problem) < 20_000 else 40)  # a network needs about so many seconds to be any good
         lengths, stages = lengths_of(problem, order, int(most)), []
         for i, length in enumerate(lengths):

@@ -1,0 +1,156 @@
+"""Greedy picks by what each test is expected to tell, for its price.
+
+After Gadgil et al. (2024). A classifier f of any set of tests learns on random sets. Then a second network v learns what the
+picked test a brought,
+
+    target = loss of f(x_S) - loss of f(x_{S + a}),   v = entropy of f(x_S) · sigmoid(output for a),
+
+whose mean is the information of a about the class, given x_S; that is never more than the entropy. Bought is argmax v / price, at
+random with probability ε in training; ε and the learning rate fall when nothing gets better. The classifier goes on learning on
+the sets that are picked.
+
+A policy stops where no test tells more than λ per unit of cost, or where the classifier is sure enough; each λ and each degree of
+sureness is a point. The price is what a test costs now, given what is paid already, and what costs nothing is always bought.
+Losses of mistakes decide how often rows are drawn and what is said at the end; the information itself is about classes, not
+losses. An existing classifier is never asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from askwise.choosing import best_for
+from askwise.core.budget import Budget
+from askwise.core.episode import State
+from askwise.core.masked import RATE, Belief, Best, Learner, Live, Masked, Pace, Picking, counts, own_torch, set_rate
+from askwise.core.policy import Policy
+from askwise.core.prices import Bools, Ints
+from askwise.core.problem import Doubles, Problem
+
+FIRST = 0.3  # share of the time for the classifier alone
+EPSILON = 0.05
+LOOKS = 40
+PLATEAU = 3  # looks that bring nothing before ε and the rate are halved
+HALVINGS = 4  # after so many it ends
+LAMBDAS = 20
+SURE = (0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+
+
+@dataclass(frozen=True, eq=False)
+class Telling:
+    """B, F: expected information per unit of cost; -inf where that is not above `lam`, or where the most likely class has a
+    probability of `sure` or more."""
+
+    value: Masked
+    belief: Belief
+    lam: float
+    sure: float
+    prices: Doubles  # F: for where a state does not say what tests cost now
+
+    def __call__(self, state: State) -> Doubles:
+        p = self.belief.drawn(state)
+        value = entropy(p)[:, None] / (1 + np.exp(-self.value.of(state.values, state.mask).double().numpy()))
+        rate = per_price(value, self.prices if state.price is None else state.price)
+        stops = self.belief.as_they_come(p).max(1, keepdims=True) >= self.sure
+        rated: Doubles = np.where((rate > self.lam) & ~stops, rate, -np.inf)
+        return rated
+
+
+def entropy(p: Doubles) -> Doubles:
+    """B, in nats."""
+    h: Doubles = -(p * np.log(p + 1e-12)).sum(1)
+    return np.maximum(h, 0)
+
+
+def per_price(value: Doubles, price: Doubles) -> Doubles:
+    """B, F. A test for nothing is worth any value."""
+    rate: Doubles = value / np.maximum(price, 1e-9)
+    return rate
+
+
+def brought(learner: Learner, live: Live, test: Ints) -> tuple[Tensor, Tensor]:
+    """B: entropy of the classifier before a test is bought, and how much its loss falls by it."""
+    values, labels = learner.X[live.row], learner.y[live.row]
+    after = live.mask.copy()
+    after[np.arange(len(test)), test] = True
+    with torch.no_grad():
+        before, then = (learner.network(values, torch.from_numpy(m).float()).log_softmax(1) for m in (live.mask, after))
+        drop = functional.nll_loss(before, labels, reduction="none") - functional.nll_loss(then, labels, reduction="none")
+        return -(before.exp() * before).sum(1), drop
+
+
+def pick(rate: Doubles, legal: Bools, epsilon: float, rng: np.random.Generator) -> Ints:
+    """B: the legal test with the largest rate, or with probability ε any."""
+    at_random = rng.random((len(rate), 1)) < epsilon
+    picked: Ints = np.where(legal, np.where(at_random, rng.random(rate.shape), rate), -np.inf).argmax(1)
+    return picked
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, steps: int | None = None
+) -> list[Policy]:
+    """A policy for each of a range of prices and degrees of sureness. With `steps` it learns for so many steps, however long they
+    take."""
+    prices = problem.schema.prices
+    alone = np.asarray(prices.money(prices.alone), float)
+    with own_torch(seed, threads):
+        learner = Learner(problem, validation, Pace(seconds, steps), seed)
+        learner.pretrain(FIRST)
+        value = Masked(problem.schema, problem.schema.n_tests).eval()
+        _learn_values(learner, value, Telling(value, learner.belief, -np.inf, np.inf, alone))
+
+    # from where hardly any test tells enough to where all do
+    shares = np.bincount(np.asarray(problem.y), learner.told[problem.y], len(learner.told)) / len(problem)
+    most, paid = float(entropy(shares[None])[0]), alone[alone > 0]
+    lambdas = np.geomspace(most / paid.min(), 1e-3 * most / paid.sum(), LAMBDAS).tolist() if len(paid) else []
+
+    def policy(lam: float, sure: float) -> Policy:
+        score = Telling(value, learner.belief, lam, sure, alone)
+        return Picking(learner.belief, score, counts(learner.free)[-1], learner.free, problem.loss)
+
+    at_once, everything = policy(np.inf, np.inf), policy(0.0, np.inf)
+    return [at_once, *(policy(lam, np.inf) for lam in lambdas), *(policy(0.0, sure) for sure in SURE), everything]
+
+
+def _learn_values(learner: Learner, value: Masked, score: Telling) -> None:
+    """Both networks, along cases whose tests are picked by the values themselves; the best on validation rows are kept."""
+    live, rng = Live(learner), learner.rng
+    adam = torch.optim.Adam(value.parameters(), RATE)
+    best, halvings, due = Best((learner.network, value)), 0, 1 / LOOKS
+    for done in learner.pace.phase(1.0):
+        for optimiser in (adam, learner.adam):
+            set_rate(optimiser, RATE * 0.5**halvings * min(1.0, 2 * (1 - done) + 0.01))
+        case, legal = np.arange(len(live.row)), live.legal()
+        picked = pick(score(live.cases.observe()), legal, EPSILON * 0.5**halvings, rng)
+        bound, drop = brought(learner, live, picked)
+        value.train()
+        adam.zero_grad()
+        out = value(learner.X[live.row], torch.from_numpy(live.mask).float())
+        expected = bound * out[case, picked].sigmoid()
+        weight = torch.from_numpy(legal[case, picked]).float()  # who has nothing left to buy has nothing to tell
+        (weight * (expected - drop) ** 2).mean().backward()
+        adam.step()
+        value.eval()
+        live.buy(picked)
+        learner.learn(live.row, live.mask)
+        if done >= due:
+            best.see(learner.path_loss(score))
+            due += 1 / LOOKS
+            if best.bad >= PLATEAU:
+                best.bad, halvings = 0, halvings + 1
+                if halvings > HALVINGS:
+                    break
+    best.see(learner.path_loss(score))
+    best.restore()
+
+
+def fit(
+    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+) -> Policy:
+    """The price or the sureness that is best for the budget on validation rows, or a mixture of two."""
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, steps=steps), validation, budget, seed)

@@ -1,0 +1,100 @@
+"""Greedy picks, learned by gradients: a selector proposes the next test and is judged by what the classifier then knows.
+
+After Covert et al. (2023). A classifier of any set of tests learns on random sets. Then a selector π(x_S, S) learns to lower
+
+    loss of f(x, S + soft pick),   soft pick = softmax((π + Gumbel noise) / temperature),
+
+over one step only: the next state has the hard pick, and nothing flows back through it. The temperature falls from 1 to 0.1 in
+five stages, and the classifier goes on learning on the sets that are picked.
+
+The method knows no prices: it picks the most telling test, and a point of its frontier is a number of tests for everybody. Under
+a hard budget the most telling of those that can still be paid is bought. What costs nothing is always bought and not counted. An
+existing classifier is never asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from askwise.choosing import best_for
+from askwise.core.budget import Budget
+from askwise.core.episode import State
+from askwise.core.masked import PATIENCE, RATE, Best, Learner, Live, Masked, Pace, Picking, counts, own_torch, set_rate
+from askwise.core.policy import Policy
+from askwise.core.prices import Ints
+from askwise.core.problem import Doubles, Problem
+
+TEMPERATURES = np.geomspace(1.0, 0.1, 5).tolist()
+FIRST = 0.3  # share of the time for the classifier alone
+LOOKS = 10  # in each stage
+NEVER = -1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """B, F: the selector's scores."""
+
+    selector: Masked
+
+    def __call__(self, state: State) -> Doubles:
+        scores: Doubles = self.selector.of(state.values, state.mask).double().numpy()
+        return scores
+
+
+def pick_loss(learner: Learner, selector: Masked, live: Live, temperature: float) -> tuple[Tensor, Ints]:
+    """The classifier's loss after a soft pick, whose gradient reaches the selector, and the hard picks of the same draw."""
+    values, mask = learner.X[live.row], torch.from_numpy(live.mask).float()
+    legal = torch.from_numpy(live.legal())
+    scores = selector(values, mask)
+    noise = -torch.log(-torch.log(torch.rand_like(scores).clamp(1e-9, 1 - 1e-6)))
+    noisy = (scores + noise).masked_fill(~legal, NEVER)
+    soft = (noisy / temperature).softmax(1) * legal  # where nothing is legal, nothing is picked
+    loss = functional.cross_entropy(learner.network(values, mask + soft), learner.y[live.row])
+    return loss, noisy.argmax(1).numpy()
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, steps: int | None = None
+) -> list[Policy]:
+    """A policy for each of several numbers of tests. With `steps` it learns for so many steps, however long they take."""
+    with own_torch(seed, threads):
+        learner = Learner(problem, validation, Pace(seconds, steps), seed)
+        learner.pretrain(FIRST)
+        selector = Masked(problem.schema, problem.schema.n_tests).eval()
+        chosen, live = Selected(selector), Live(learner)
+        adam = torch.optim.Adam(selector.parameters(), RATE)
+        best = Best((learner.network, selector))
+        for stage, temperature in enumerate(TEMPERATURES, 1):
+            best.bad, due = 0, 1 / LOOKS
+            for done in learner.pace.phase(FIRST + (1 - FIRST) * stage / len(TEMPERATURES)):
+                for optimiser in (adam, learner.adam):
+                    set_rate(optimiser, RATE * min(1.0, 2 * (1 - done) + 0.01))
+                selector.train()
+                loss, picked = pick_loss(learner, selector, live, temperature)
+                gradients = torch.autograd.grad(loss, list(selector.parameters()))  # the classifier learns by itself, below
+                for parameter, gradient in zip(selector.parameters(), gradients, strict=True):
+                    parameter.grad = gradient
+                adam.step()
+                selector.eval()
+                live.buy(picked)
+                learner.learn(live.row, live.mask)
+                if done >= due:
+                    best.see(learner.path_loss(chosen))
+                    due += 1 / LOOKS
+                    if best.bad >= PATIENCE:
+                        break
+            best.see(learner.path_loss(chosen))
+            best.restore()
+    return [Picking(learner.belief, chosen, k, learner.free, problem.loss) for k in counts(learner.free)]
+
+
+def fit(
+    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+) -> Policy:
+    """The number of tests that is best for the budget on validation rows, or a mixture of two."""
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, steps=steps), validation, budget, seed)

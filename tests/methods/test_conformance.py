@@ -1,0 +1,254 @@
+"""What every method must do, whatever it learns. Methods are found by themselves: every module of askwise.methods with a `fit`.
+
+The worlds are those of tests/core/worlds.py with their values made discrete, so that the exact optimum can take part.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from naive import World, check_rules
+from worlds import VARIANTS
+
+from askwise import methods
+from askwise.core import masked
+from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.config import TrainConfig
+from askwise.core.episode import Episodes, State, measure, rollout
+from askwise.core.policy import Always, Choice, Mixture, Policy
+from askwise.core.problem import Problem
+from askwise.errors import InputError
+from askwise.evaluate import evaluate
+
+SECONDS = 0.1
+TINY = TrainConfig(
+    width=8, epoch=5, parallel_cases=6, max_epochs=2, batch_steps=40, memory_episodes=30, pretrain_steps=3, pretrain_batch=8,
+    window_epochs=0.6,
+)  # fmt: skip
+
+# What a method cannot do, and says so. Everything else must work.
+REFUSES = {
+    "exact": {"missing", "known by mask", "existing classifier, missing"},
+}
+
+
+def found() -> dict[str, ModuleType]:
+    """All methods; those with `points` make a frontier, the others are fitted for one budget at a time."""
+    modules = {m.name: importlib.import_module(f"askwise.methods.{m.name}") for m in pkgutil.iter_modules(methods.__path__)}
+    return {name: module for name, module in modules.items() if hasattr(module, "fit")}
+
+
+METHODS = found()
+WITH_POINTS = [name for name, module in METHODS.items() if hasattr(module, "points")]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_steps():
+    """However short the time, some methods take a number of steps; here a few are enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (masked, *METHODS.values()):
+            if hasattr(module, "FEWEST_STEPS"):
+                patch.setattr(module, "FEWEST_STEPS", 10)
+        yield
+
+
+def settings_of(function) -> dict:
+    """What makes it quick: seconds, or the paper's own settings."""
+    names = inspect.signature(function).parameters
+    if "seconds" in names:
+        return {"seconds": SECONDS}
+    return {"config": TINY} if "TrainConfig" in str(names["config"].annotation) else {}
+
+
+def repeats(name: str) -> bool:
+    """Whether the same seed promises the same result: where steps can be counted instead of seconds."""
+    names = inspect.signature(METHODS[name].fit).parameters
+    return "steps" in names or "seconds" not in names
+
+
+def discrete(world: World, name: str) -> World:
+    return replace(world, X=np.sign(world.X), name=name)
+
+
+# those that differ in the problem, not only in the settings of one algorithm
+WORLDS = {
+    name: (discrete(world, name), more) for name, (world, more, settings) in VARIANTS.items() if not settings
+    or name == "existing classifier, missing"
+}  # fmt: skip
+
+
+def problem_of(variant: str) -> Problem:
+    world, more = WORLDS[variant]
+    return world.problem(ids=np.arange(len(world.X)), **more)
+
+
+def fitted(name: str, problem: Problem, budget: Budget, **more) -> Policy:
+    fit = METHODS[name].fit
+    return fit(problem, problem, budget, **(settings_of(fit) | more))
+
+
+@cache
+def learned(name: str, variant: str) -> list[Policy] | InputError:
+    """All points, or what two budgets give, or the refusal."""
+    problem = problem_of(variant)
+    try:
+        if name in WITH_POINTS:
+            return METHODS[name].points(problem, problem, seconds=SECONDS)
+        total = problem.schema.prices.money(problem.schema.prices.total)
+        return [fitted(name, problem, budget) for budget in (Tradeoff(0.05), AverageBudget(total / 3))]
+    except InputError as refusal:
+        return refusal
+
+
+def policies(name: str, variant: str) -> list[Policy]:
+    done = learned(name, variant)
+    if isinstance(done, InputError):
+        pytest.skip(f"refused: {done}")
+    return done
+
+
+def some(of: list[Policy]) -> list[Policy]:
+    """Four of them, from the first to the last."""
+    return [of[i] for i in sorted({0, len(of) // 3, 2 * len(of) // 3, len(of) - 1})]
+
+
+def same(one: Episodes, other: Episodes) -> bool:
+    return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in Episodes.__dataclass_fields__)
+
+
+def test_all_methods_are_found():
+    assert {"baseline", "static_gbm", "cascade", "family", "paper", "exact", "random", "gdfs", "dime"} <= set(METHODS)
+    assert set(WITH_POINTS) == set(METHODS) - {"paper", "exact"}
+    assert len(WORLDS) == 12
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_cannot_be_done_is_refused_in_a_sentence(name):
+    refusals = {variant: done for variant in WORLDS if isinstance(done := learned(name, variant), InputError)}
+    assert set(refusals) == REFUSES.get(name, set()), "what a method refuses is listed in REFUSES"
+    for refusal in refusals.values():
+        said = str(refusal)
+        assert "\n" not in said
+        assert ";" in said or " use " in said, f"{said!r} does not say what would be right"
+
+
+@pytest.mark.parametrize("variant", WORLDS)
+@pytest.mark.parametrize("name", METHODS)
+def test_the_rules_are_obeyed(name, variant):
+    """Legal at every step, one class at the end, and the bill right to the digit: without a budget, with little, with nothing."""
+    problem, (world, _) = problem_of(variant), WORLDS[variant]
+    prices = problem.schema.prices
+    if world.loss is None and not np.array_equal(problem.loss, 1 - np.eye(len(problem.loss))):
+        world = replace(world, loss=problem.loss.tolist())  # class weights
+    for policy in some(policies(name, variant)):
+        for cap in (None, prices.total // 3, 0):
+            under = replace(world, hard=None if cap is None else cap * prices.unit)
+            check_rules(under, problem, rollout(problem, policy, cap))
+
+
+@pytest.mark.parametrize("variant", WORLDS)
+@pytest.mark.parametrize("name", WITH_POINTS)
+def test_one_point_costs_nothing(name, variant):
+    problem = problem_of(variant)
+    assert any(measure(problem, policy, None).cost == 0 for policy in policies(name, variant))
+
+
+@pytest.mark.parametrize("variant", WORLDS)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_case_alone_is_as_in_a_batch(name, variant):
+    problem = problem_of(variant)
+    for policy in some(policies(name, variant))[::2]:
+        together, alone = rollout(problem, policy, None), rollout(problem, policy, None, chunk=1)
+        assert (together.mask == alone.mask).all()
+        assert (together.decision == alone.decision).all()
+
+
+def arms(policy: Policy) -> list[tuple[float, Policy]]:
+    """Policies without a draw, and the probability with which each is followed."""
+    if not isinstance(policy, Mixture):
+        return [(1.0, policy)]
+    both = (1 - policy.share, policy.first), (policy.share, policy.second)
+    return [(share * p, arm) for share, mixed in both for p, arm in arms(mixed)]
+
+
+BUDGETS = [
+    ("plain", AverageBudget("1.7")),
+    ("plain", HardBudget(3)),
+    ("plain", AverageBudget("1.2") & HardBudget(3)),
+    ("set-ups and derived tests", AverageBudget("0.35") & HardBudget("0.3")),
+    ("class weights", Tradeoff("0.2")),
+]
+
+
+@pytest.mark.parametrize(("variant", "budget"), BUDGETS, ids=str)
+@pytest.mark.parametrize("name", METHODS)
+def test_budgets_are_kept(name, variant, budget):
+    """A hard one by every case; an average one, on the rows it was chosen on, exactly in expectation and else within the luck of
+    the draw. What is reported is what was paid."""
+    problem = problem_of(variant)
+    policy, prices, n = fitted(name, problem, budget), problem.schema.prices, len(problem)
+    report = evaluate(policy, problem, budget)
+    paid = [cost * prices.unit for cost in prices.cost(report.episodes.mask, problem.known).tolist()]
+    assert report.cost_per_case.tolist() == pytest.approx([float(p) for p in paid])
+    if budget.hard is not None:
+        assert max(paid) <= budget.hard
+    if budget.average is not None:
+        cap = budget.cap(prices)
+        each = [(share, prices.money(rollout(problem, arm, cap).cost)) for share, arm in arms(policy)]
+        expected = sum(share * cost for share, cost in each)  # N
+        luck = sum(share * (cost - expected) ** 2 for share, cost in each).sum() ** 0.5 / n
+        assert expected.mean() <= float(budget.average) + 1e-9
+        assert abs(float(sum(paid, Fraction(0))) / n - expected.mean()) <= 4 * luck + 1e-9
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if repeats(name)])
+def test_the_same_seed_gives_the_same_result(name):
+    problem, budget = problem_of("plain"), AverageBudget("1.7")
+    steps = {"steps": 30} if "seconds" in inspect.signature(METHODS[name].fit).parameters else {}
+    first, second = (rollout(problem, fitted(name, problem, budget, seed=5, **steps), None) for _ in range(2))
+    assert same(first, second)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_programs_random_numbers_and_threads_are_left_alone(name):
+    threads, numbers = torch.get_num_threads(), (torch.get_rng_state(), str(np.random.get_state()))  # noqa: NPY002
+    fitted(name, problem_of("plain"), HardBudget(3))
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), numbers[0])
+    assert str(np.random.get_state()) == numbers[1]  # noqa: NPY002
+
+
+# ------------------------------------------------------------------ missing values
+
+
+def looks_at_gaps(policy: Policy, problem: Problem) -> bool:
+    """Each case again, with other values in all that it did not hold, and with all of that unavailable: does anything change?"""
+    done = rollout(problem, policy, None)
+    held = problem.schema.by_column(done.mask)
+    other = np.random.default_rng(0).permuted(problem.X, axis=0)
+    others = replace(problem, X=np.where(held, problem.X, other))
+    nothing = replace(problem, X=np.where(held, problem.X, 0).astype(np.float32), available=done.mask)
+    return not all(same(done, rollout(changed, policy, None)) for changed in (others, nothing))
+
+
+@pytest.mark.parametrize("variant", ["plain", "missing", "known by mask", "existing classifier, missing"])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_not_bought_may_be_anything_or_nothing(name, variant):
+    assert not any(looks_at_gaps(policy, problem_of(variant)) for policy in some(policies(name, variant)))
+
+
+def test_a_policy_that_looks_at_gaps_is_seen():
+    class Peeping:
+        def act(self, state: State) -> Choice:
+            """Says yes to whoever could buy more than two tests."""
+            return Choice((state.legal[:, 2:].sum(1) > 2).astype(np.int64), np.ones(len(state.mask), np.float32))
+
+    assert looks_at_gaps(Peeping(), problem_of("missing"))
+    assert not looks_at_gaps(Always(1), problem_of("missing"))

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.choosing import best_for
+from askwise.choosing import best_for, next_price
 from askwise.core.boosting import Shares, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.order import elimination_order
@@ -253,13 +252,11 @@ def prunings(problem: Problem, grown: Forest, seed: int, until: float = np.inf) 
         return [cases.solve(0.0)]
     found = {lam: cases.solve(lam) for lam in (sweep.low / 10, sweep.most)}
     while len(found) < PRICES and (len(found) < FEWEST_PRICES or time.monotonic() < until):
-        lams = sorted(found)
-        gaps = [abs(found[a].cost - found[b].cost) if b > 1.03 * a else 0.0 for a, b in pairwise(lams)]
-        at = int(np.argmax(gaps))
-        if gaps[at] == 0:
+        lam = next_price({price: solved.cost for price, solved in found.items()})
+        if lam is None:
             break
-        lam = (lams[at] * lams[at + 1]) ** 0.5
-        found[lam] = cases.solve(lam, found[lams[at]].multipliers * (lam / lams[at]))
+        near = max(price for price in found if price < lam)
+        found[lam] = cases.solve(lam, found[near].multipliers * (lam / near))
     return list({s.splits.tobytes(): s for s in found.values()}.values())  # many prices make the same of the forest
 
 

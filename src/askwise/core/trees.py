@@ -186,12 +186,16 @@ def grow(
         value.append(np.stack(sums, 1) / np.maximum(heft, 1e-300)[:, None])
         split, code = np.full(n, -1), np.zeros(n, np.int64)
         if level < depth:
-            allowed = None
-            if tried is not None and tried < C:
+            if tried is None or tried >= C:
+                gain, best = _best_splits(bins.codes[rows], node, n, target[rows], weight[rows], least)
+            else:
                 assert rng is not None
-                draw = rng.random((n, C))
-                allowed = draw <= np.partition(draw, tried - 1, 1)[:, tried - 1 : tried]
-            gain, best = _best_splits(bins.codes[rows], node, n, target[rows], weight[rows], allowed, least)
+                shown = rng.random((n, C)).argpartition(tried - 1, 1)[:, :tried]
+                codes = bins.codes[rows[:, None], shown[node]]
+                gain, best = np.full((n, C), -np.inf), np.zeros((n, C), np.int64)
+                found = _best_splits(codes, node, n, target[rows], weight[rows], least)
+                np.put_along_axis(gain, shown, found[0], 1)
+                np.put_along_axis(best, shown, found[1], 1)
             split = choose(gain, asked)
             code = best[np.arange(n), split]
         inner = split >= 0
@@ -208,12 +212,12 @@ def grow(
         asked = asked[inner]
         asked[np.arange(len(asked)), split[inner]] = True
         low, n, asked = low + n, 2 * len(asked), asked.repeat(2, 0)
-    parts = (np.concatenate(part) for part in (column, threshold, child, value))
-    return Trees(*parts, np.zeros(1, np.int64)), at
+    joined = np.concatenate
+    return Trees(joined(column), joined(threshold), joined(child), joined(value), np.zeros(1, np.int64)), at
 
 
 def _best_splits(
-    codes: NDArray[np.uint8], node: Ints, n: int, target: Doubles, weight: Doubles, allowed: Bools | None, least: float
+    codes: NDArray[np.uint8], node: Ints, n: int, target: Doubles, weight: Doubles, least: float
 ) -> tuple[Doubles, Ints]:
     """n, C: the gain of the best threshold of each column in each node, -inf where there is none, and its code.
 
@@ -225,14 +229,10 @@ def _best_splits(
     for start in range(0, C, width):
         end = min(start + width, C)
         k = end - start
-        cell = (node[:, None] * k + np.arange(k)) * BINS + codes[:, start:end]
-        flat, repeats = cell.ravel(), np.full(len(cell), k)
-        if allowed is not None:
-            which = allowed[node, start:end]
-            flat, repeats = cell[which], which.sum(1)
+        cell = ((node[:, None] * k + np.arange(k)) * BINS + codes[:, start:end]).ravel()
 
         def below(amount: Doubles) -> Doubles:  # n, k, BINS: the sum over all rows up to each code
-            filled = np.bincount(flat, amount.repeat(repeats), minlength=n * k * BINS)  # noqa: B023
+            filled = np.bincount(cell, amount.repeat(k), minlength=n * k * BINS)  # noqa: B023
             return filled.reshape(n, k, BINS).cumsum(2)  # noqa: B023
 
         W = below(weight)

@@ -1,8 +1,9 @@
 """A gate keeps easy cases for a cheap boosted model and sends the others on to an expensive one.
 
 After Nan and Saligrama (2017). The expensive model is LightGBM on all columns; its probabilities of the training rows are taken
-out of fold. Gate and cheap model are learned together: boosted trees of depth 3 whose splits are charged for the tests that neither
-has used before. Published for two classes. With more, one gate serves a cheap score for each class against the rest: that is ours.
+out of fold. Gate and cheap model are learned together: boosted trees of depth 3 whose splits are charged for the tests that
+neither has used before. Published for two classes. With more, one gate serves a cheap score for each class against the rest: that
+is ours.
 
 Gate and cheap model buy tests as their trees need them; a case that is sent on buys all that the expensive model looks at.
 """
@@ -284,7 +285,8 @@ def points(
         now = time.monotonic()
         if i >= FEWEST and now > ends:
             break
-        pair = learner.alternate(*settings[at], until=now + (ends - now) / max(WISHED - i, 1))
+        penalty, share, rate = settings[at]
+        pair = learner.alternate(penalty, share, rate, now + (ends - now) / max(WISHED - i, 1))
         found.append(Gated(
             pair.gate, pair.cheap, model.classify, model.tests, schema.owner, schema.first_test, problem.loss, stakes(problem)
         ))  # fmt: skip

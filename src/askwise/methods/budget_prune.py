@@ -113,8 +113,7 @@ class Program:
         none = np.zeros(H, bool)
         best, primal, dual = none, self.errors_of(none), -np.inf
         for _ in range(steps):
-            toll: Doubles = np.bincount(self.node, beta, minlength=H)
-            splits, trees = self.recursion(toll)
+            splits, trees = self.recursion(np.bincount(self.node, beta, minlength=H).astype(float))  # also where nothing is met
             spare = lam * self.price - np.bincount(self.pair, beta, minlength=P)
             dual = max(dual, now := trees + float(np.minimum(spare, 0).sum()))
             comes_to = self.errors_of(splits) + lam * self.cost_of(splits)
@@ -149,7 +148,7 @@ def forest(problem: Problem, columns: Ints, *, aware: bool, seconds: float, seed
     began, rng, y = time.monotonic(), np.random.default_rng(seed), np.asarray(problem.y)
     N, K = len(problem), problem.schema.n_classes
     bins, weight, labels = Binned.of(problem.X[:, columns]), row_weights(problem), np.eye(K)[y]
-    tried = min(len(columns), max(2, round(len(columns) ** (0.75 if aware else 0.5))))
+    tried = min(len(columns), max(2, round((2 if aware else 1) * len(columns) ** 0.5)))  # more, where not all are worth it
     choose = _by_rate(problem, columns) if aware else _by_gain
     parts, bag = [], np.zeros((most, N), bool)
     for t in range(most):

@@ -51,7 +51,9 @@ def column_prices(problem: Problem, columns: Ints) -> Doubles:
 
 def trees_of(model: Any, columns: Ints, outputs: int) -> Trees:
     """The trees of a LightGBM model; tree i adds to output i mod `outputs`."""
-    column, threshold, child, value, roots = [], [], [], [], []
+    column: list[int] = []
+    child: list[list[int]] = []
+    threshold, value, roots = [], [], []
     for i, info in enumerate(model.dump_model()["tree_info"]):
         roots.append(len(column))
         stack = [(info["tree_structure"], -1, 0)]

@@ -70,29 +70,32 @@ def boost(
     seconds: float,
     seed: int,
     threads: int,
+    rounds: int | None = None,
     **tree: Any,
 ) -> Fitted:
     """A classifier from (X, y, weights), stopped where the validation rows are predicted best.
 
     It fits into its seconds: the first rounds are timed, and the more rounds there is time for, the smaller the learning rate.
+    With a number of `rounds` given, nothing is timed, but after its seconds it stops.
     """
     library, began = lightgbm(), time.monotonic()
     X, y, weight = train
     data = library.Dataset(X, y, weight=weight, params={"verbose": -1})
-    model = library.Booster(_settings(classes, seed, threads, learning_rate=0.1, **tree), data)
+    rate = 0.1 if rounds is None else _rate(rounds)
+    model = library.Booster(_settings(classes, seed, threads, learning_rate=rate, **tree), data)
     Xv, yv, wv = validation
     model.add_valid(library.Dataset(Xv, yv, weight=wv, reference=data), "validation")
     built = time.monotonic()
-    best, at, done, rounds, patience = np.inf, 0, 0, FEWEST_ROUNDS, FEWEST_ROUNDS
-    while done < rounds:
+    best, at, done, most, patience = np.inf, 0, 0, rounds or FEWEST_ROUNDS, max(20, round(3 / rate))
+    while done < most:
         stuck = model.update()
         done += 1
         now = model.eval_valid()[0][2]
         if now < best - 1e-7:
             best, at = now, done
-        if done == 3:
-            rounds = int(np.clip((seconds - (built - began)) * 3 / (time.monotonic() - built), FEWEST_ROUNDS, 3_000))
-            rate = float(np.clip(40 / rounds, 0.02, 0.3))
+        if done == 3 and rounds is None:
+            most = int(np.clip((seconds - (built - began)) * 3 / (time.monotonic() - built), FEWEST_ROUNDS, 3_000))
+            rate = _rate(most)
             patience = max(20, round(3 / rate))
             model.reset_parameter({"learning_rate": rate})
         if stuck or done - at > patience or (done >= FEWEST_ROUNDS and time.monotonic() - began > 1.2 * seconds):
@@ -101,6 +104,10 @@ def boost(
     # a copy of the rounds that are kept, without the data
     small = library.Booster(model_str=model.model_to_string(num_iteration=max(at, 1)))
     return Fitted(small, float(best), per_round)
+
+
+def _rate(rounds: int) -> float:
+    return float(np.clip(40 / rounds, 0.02, 0.3))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,302 @@
+"""A gate keeps easy cases for a cheap boosted model and sends the others on to an expensive one.
+
+After Nan and Saligrama (2017). The expensive model is LightGBM on all columns; its probabilities of the training rows are taken
+out of fold. Gate and cheap model are learned together: boosted trees of depth 3 whose splits are charged for the tests that
+neither has used before. Published for two classes. With more, one gate serves a cheap score for each class against the rest: that
+is ours.
+
+Gate and cheap model buy tests as their trees need them; a case that is sent on buys all that the expensive model looks at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.choosing import best_for
+from askwise.core.boosting import Boosted, Shares, boost, probabilities, row_weights, stakes, unweighted
+from askwise.core.budget import Budget
+from askwise.core.episode import State, measure, some_rows
+from askwise.core.order import elimination_order
+from askwise.core.policy import Choice, Policy
+from askwise.core.prefixes import Classifier, Prefix, affordable, decide
+from askwise.core.prices import Ints
+from askwise.core.problem import Problem
+from askwise.core.trees import Binned, Trees, grow, item_prices, items
+from askwise.frontier import hull
+
+Doubles = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+PENALTIES = (5e-4, 2e-3, 8e-3, 3e-2, 1e-1)  # for a test of the mean price, in mean squared gradient
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75)  # of cases that are to be sent on
+SHRINKAGES = (0.5, 1.0)
+WISHED = 20  # of these settings, when there is time
+FEWEST = 3  # however short the time
+ALTERNATIONS = 50
+SETTLED = 0.01  # mean change of q from one alternation to the next, at which they end
+TREES = 100
+DEPTH = 3
+ROUNDS = 200  # of the expensive model
+FOLDS = 3
+CELLS = 600_000  # rows x columns that gate and cheap model learn from
+
+
+def sigma(x: Doubles) -> Doubles:
+    """1 / (1 + e^-x)"""
+    return np.exp(-np.logaddexp(0, -x))
+
+
+def gate_slope(q1: Doubles, g: Doubles) -> Doubles:
+    """Minus the gradient in g of -q1 log σ(g) - q0 log σ(-g): q1 / (1 + e^g) - q0 / (1 + e^-g) = q1 - σ(g)."""
+    return q1 - sigma(g)
+
+
+def cheap_slope(q0: Doubles, y: Doubles, f: Doubles) -> Doubles:
+    """Minus the gradient in f of -q0 log σ(y f): y q0 / (1 + e^(y f)), where y is 1 or -1."""
+    return y * q0 * sigma(-y * f)
+
+
+def tilt(lean: Doubles, share: float) -> float:
+    """log γ with which the mean of σ(log γ + lean) is `share`, by bisection."""
+    low, high = -float(lean.max()) - 40, -float(lean.min()) + 40
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sigma(middle + lean).mean() < share else (low, middle)
+    return (low + high) / 2
+
+
+def sent_on(h: Doubles, p: Doubles, g: Doubles, share: float) -> Doubles:
+    """q1 = γ w1 / (γ w1 + w0) with w1 = h σ(g), w0 = p (1 - σ(g)); γ so that the mean of q1 is `share`.
+
+    h and p are what the expensive and the cheap model give to the true class. log w1 - log w0 = log h - log p + g.
+    """
+    if share == 0:
+        return np.zeros(len(h))
+    lean = np.log(h) - np.log(p) + g
+    return sigma(tilt(lean, share) + lean)
+
+
+def cheap_probabilities(f: Doubles) -> Doubles:
+    """B, K from the scores (B, J): one score for two classes, else one for each class against the rest, scaled to add up to 1."""
+    p = np.column_stack([sigma(-f), sigma(f)]) if f.shape[1] == 1 else np.maximum(sigma(f), 1e-12)
+    scaled: Doubles = p / p.sum(1, keepdims=True)
+    return scaled
+
+
+@dataclass(eq=False)
+class Charge:
+    """Picks the split with the largest mean gain less what its test newly costs; remembers what has been paid."""
+
+    need: Bools  # C, R: the items of each column's test
+    price: Doubles  # R
+    lam: float
+    heft: float  # of all rows, for the mean
+
+    def __post_init__(self) -> None:
+        self.have = np.zeros(len(self.price), bool)
+
+    def __call__(self, gain: Doubles, asked: Bools) -> Ints:
+        score = gain / self.heft - self.lam * ((self.need & ~self.have) @ self.price)
+        best = score.argmax(1)
+        splits = score.max(1) > 1e-9
+        self.have |= self.need[best[splits]].any(0)
+        return np.where(splits, best, -1)
+
+
+class Pair(NamedTuple):
+    """Gate and cheap model, and what they say of the training rows."""
+
+    gate: Trees
+    cheap: Trees
+    g: Doubles  # N
+    f: Doubles  # N, J
+
+
+def boost_both(bins: Binned, q1: Doubles, sign: Doubles, weight: Doubles, charge: Charge, rate: float) -> Pair:
+    """One ensemble for each, tree by tree in turn, on the negative gradients. sign (N, J): 1 for the class, -1 for the rest."""
+    N, J = sign.shape
+    g, f = np.zeros(N), np.zeros((N, J))
+    gate, cheap = [], []
+    least = max(5.0, min(50.0, float(weight.sum()) / 100))
+    for _ in range(TREES):
+        tree, leaf = grow(bins, gate_slope(q1, g)[:, None], weight, depth=DEPTH, least=least, choose=charge)
+        gate.append(replace(tree, value=rate * tree.value))
+        g = g + gate[-1].value[leaf, 0]
+        tree, leaf = grow(bins, cheap_slope((1 - q1)[:, None], sign, f), weight, depth=DEPTH, least=least, choose=charge)
+        cheap.append(replace(tree, value=rate * tree.value))
+        f = f + cheap[-1].value[leaf]
+    return Pair(_joined(gate), _joined(cheap), g, f)
+
+
+def _joined(parts: Sequence[Trees]) -> Trees:
+    """All trees; those that are a leaf and nothing else become one."""
+    split = [tree for tree in parts if len(tree.column) > 1]
+    still = [tree for tree in parts if len(tree.column) == 1]
+    if not still:
+        return Trees.join(split)
+    return Trees.join([*split, replace(still[0], value=np.sum([tree.value for tree in still], axis=0))])
+
+
+@dataclass(frozen=True, eq=False)
+class Expensive:
+    """The model on all columns, the tests that it looks at, and what it gives to the true classes of rows it did not see."""
+
+    classify: Classifier
+    tests: Ints
+    h: Doubles  # N
+
+
+def expensive(problem: Problem, validation: Problem, columns: Ints, *, seconds: float, seed: int, threads: int) -> Expensive:
+    """The mean of one LightGBM model for each fold left out."""
+    y, weight, told = np.asarray(problem.y), row_weights(problem), stakes(problem)
+    fold = np.random.default_rng(seed).permutation(len(problem)) % FOLDS
+    some = some_rows(len(validation), 20_000, seed)
+    judge = validation.X[np.ix_(some, columns)], np.asarray(validation.y)[some], told[np.asarray(validation.y)[some]]
+    models, h = [], np.empty(len(problem))
+    for left_out in range(FOLDS):
+        rows, mine = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
+        train = problem.X[np.ix_(rows, columns)], y[rows], weight[rows]
+        models.append(boost(
+            train, judge, problem.schema.n_classes,
+            seconds=seconds / FOLDS, seed=seed, threads=threads, rounds=ROUNDS, num_leaves=16, feature_fraction=0.8,
+        ).model)  # fmt: skip
+        h[mine] = probabilities(models[-1], problem.X[np.ix_(mine, columns)], threads)[np.arange(len(mine)), y[mine]]
+    looked_at = np.any([model.feature_importance() > 0 for model in models], axis=0)
+    tests = np.unique(problem.schema.owner[columns[looked_at]])
+    return Expensive(Boosted(tuple(models), columns, told, threads), tests, np.clip(h, 1e-6, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Gated:
+    """Asks the gate; then buys all for the expensive model where it says so, else what the cheap model asks."""
+
+    gate: Trees
+    cheap: Trees
+    expensive: Classifier
+    tests: Ints  # of the expensive model
+    owner: Ints
+    first_test: int
+    loss: Doubles
+    stakes: Doubles
+
+    @property
+    def fixed_order(self) -> Ints:
+        return self.gate.asked_of_all(self.owner)
+
+    def act(self, state: State) -> Choice:
+        buyable = state.legal[:, self.first_test :]
+        waiting = buyable[:, self.owner]
+        wanted, leaf = self.gate.walk(state.values, waiting)
+        action = self.first_test + self.owner[wanted]
+        through = np.flatnonzero(wanted < 0)
+        on = self.gate.total(leaf[through])[:, 0] > 0
+        for who, go in ((through[on], self._expensive), (through[~on], self._cheap)):
+            if len(who):
+                action[who] = go(state.values[who], buyable[who])
+        return Choice(action, np.ones(len(action), np.float32))
+
+    def _expensive(self, values: NDArray[np.float32], buyable: Bools) -> Ints:
+        missing = buyable[:, self.tests]
+        buys = missing.any(1)
+        action = np.zeros(len(values), np.int64)
+        if buys.any():
+            action[buys] = self.first_test + self.tests[missing[buys].argmax(1)]
+        if not buys.all():
+            action[~buys] = decide(self.expensive(values[~buys]), self.loss)
+        return action
+
+    def _cheap(self, values: NDArray[np.float32], buyable: Bools) -> Ints:
+        wanted, leaf = self.cheap.walk(values, buyable[:, self.owner])
+        action = self.first_test + self.owner[wanted]
+        ends = wanted < 0
+        p = unweighted(cheap_probabilities(self.cheap.total(leaf[ends])), self.stakes)
+        action[ends] = decide(p, self.loss)
+        return action
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """What is the same for all settings: rows, and how the columns are charged."""
+
+    problem: Problem  # the rows that are learned from
+    columns: Ints
+    bins: Binned
+    h: Doubles  # N
+    need: Bools  # C, R
+
+    @classmethod
+    def of(cls, problem: Problem, columns: Ints, h: Doubles, seed: int) -> Learner:
+        rows = some_rows(len(problem), max(500, CELLS // len(columns)), seed)
+        part, schema = problem.take(rows), problem.schema
+        need = items(schema.prices, np.eye(schema.n_tests, dtype=bool))[schema.owner[columns]]
+        if problem.known is not None:  # what all know is free
+            need &= ~np.pad(problem.known.all(0), (0, len(schema.prices.setup)))
+        return cls(part, columns, Binned.of(part.X[:, columns]), h[rows], need)
+
+    def alternate(self, penalty: float, share: float, rate: float, until: float = np.inf) -> Pair:
+        """q from the models, the models from q, until q has settled; twice at least. At first q is the same for all."""
+        y, weight, prices = np.asarray(self.problem.y), row_weights(self.problem), item_prices(self.problem.schema.prices)
+        K = self.problem.schema.n_classes
+        sign = np.where(y[:, None] == (np.array([1]) if K == 2 else np.arange(K)), 1.0, -1.0)
+        alone = self.need @ prices
+        lam = penalty / float(alone[alone > 0].mean()) if (alone > 0).any() else 0.0
+        q1 = np.full(len(y), share)
+        for i in range(ALTERNATIONS):
+            pair = boost_both(self.bins, q1, sign, weight, Charge(self.need, prices, lam, float(weight.sum())), rate)
+            p = np.clip(cheap_probabilities(pair.f)[np.arange(len(y)), y], 1e-6, 1)
+            before, q1 = q1, sent_on(self.h, p, pair.g, share)
+            if np.abs(q1 - before).mean() < SETTLED or (i > 0 and time.monotonic() > until):
+                break
+        return Pair(self._back(pair.gate), self._back(pair.cheap), pair.g, pair.f)
+
+    def _back(self, trees: Trees) -> Trees:
+        """From the columns shown to those of the problem."""
+        return replace(trees, column=np.where(trees.column >= 0, self.columns[trees.column], -1))
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
+) -> list[Policy]:
+    """Deciding at once, the expensive model for everybody, and of gates with cheap models those on the hull of validation rows.
+
+    Under a hard budget of `cap` units no model sees more than the tests that it allows together.
+    """
+    ends, schema = time.monotonic() + seconds, problem.trainable().schema
+    at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
+    columns = np.arange(len(schema.columns))
+    if cap is not None:
+        order = affordable(elimination_order(problem, seed, threads=threads), schema.prices, cap)
+        columns = columns[np.isin(schema.owner, order)]
+    if not len(columns):
+        return [at_once]
+    model = expensive(problem, validation, columns, seconds=seconds / 4, seed=seed, threads=threads)
+    found: list[Policy] = [at_once, Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
+    learner = Learner.of(problem, columns, model.h, seed)
+    settings = list(product(PENALTIES, SHARES, SHRINKAGES))
+    drawn = np.random.default_rng(seed).permutation(len(settings))
+    for i, at in enumerate(drawn.tolist()):
+        now = time.monotonic()
+        if i >= FEWEST and now > ends:
+            break
+        penalty, share, rate = settings[at]
+        pair = learner.alternate(penalty, share, rate, now + (ends - now) / max(WISHED - i, 1))
+        found.append(Gated(
+            pair.gate, pair.cheap, model.classify, model.tests, schema.owner, schema.first_test, problem.loss, stakes(problem)
+        ))  # fmt: skip
+    judge = validation.with_loss(problem.loss)
+    measured = [measure(judge, policy, None) for policy in found]
+    best = hull([m.cost for m in measured], [-m.loss for m in measured])
+    return [found[i] for i in sorted({0, 1, *best.tolist()})]
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+    """What is best for the budget on validation rows, or a mixture of two."""
+    cap = budget.cap(problem.schema.prices)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

@@ -1,0 +1,141 @@
+"""LightGBM with its cost-efficient boosting: a split is charged for the cases that meet a column there for the first time.
+
+What a user of LightGBM has today. A case costs what is asked on the paths it takes, so tests are bought as the trees need them.
+LightGBM knows prices of columns only: each column has its share of what its test costs, and tests that need the same set-up or
+source share the price of that.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.choosing import best_for, next_price
+from askwise.core.boosting import Shares, boost, row_weights, stakes, unweighted
+from askwise.core.budget import Budget
+from askwise.core.episode import measure, some_rows
+from askwise.core.order import elimination_order
+from askwise.core.policy import Policy
+from askwise.core.prefixes import Prefix, affordable
+from askwise.core.prices import Ints
+from askwise.core.problem import Problem
+from askwise.core.trees import LazyTrees, Trees, item_prices, items
+
+Doubles = NDArray[np.float64]
+
+TREES = 300  # in all classes together, unless these are many
+FEWEST_ROUNDS = 40
+PRICES = 14
+FEWEST_PRICES = 4  # however short the time
+JUDGED = 2_000  # validation rows that tell what a price leads to
+TREE: dict[str, Any] = {"num_leaves": 16, "min_data_in_leaf": 10}
+
+
+def column_prices(problem: Problem, columns: Ints) -> Doubles:
+    """What each column costs a case, on average: equal shares of what its test costs, and that in equal shares of what it has in
+    common with others. What all know already is free."""
+    schema = problem.schema
+    need = items(schema.prices, np.eye(schema.n_tests, dtype=bool))  # F, F + G
+    used = np.isin(np.arange(schema.n_tests), schema.owner[columns])
+    need &= used[:, None]
+    share = need / np.maximum(need.sum(0), 1) @ item_prices(schema.prices)
+    if problem.known is not None:
+        share = share * (1 - problem.known.mean(0))
+    shown: Doubles = (share / np.maximum(np.bincount(schema.owner, minlength=schema.n_tests), 1))[schema.owner[columns]]
+    return shown
+
+
+def trees_of(model: Any, columns: Ints, outputs: int) -> Trees:
+    """The trees of a LightGBM model; tree i adds to output i mod `outputs`."""
+    column: list[int] = []
+    child: list[list[int]] = []
+    threshold, value, roots = [], [], []
+    for i, info in enumerate(model.dump_model()["tree_info"]):
+        roots.append(len(column))
+        stack = [(info["tree_structure"], -1, 0)]
+        while stack:
+            node, parent, side = stack.pop()
+            h = len(column)
+            if parent >= 0:
+                child[parent][side] = h
+            inner = "split_feature" in node
+            column.append(int(columns[node["split_feature"]]) if inner else -1)
+            threshold.append(float(node["threshold"]) if inner else np.inf)
+            child.append([h, h])
+            value.append(np.where(np.arange(outputs) == i % outputs, 0.0 if inner else node["leaf_value"], 0.0))
+            if inner:
+                stack += [(node["right_child"], h, 1), (node["left_child"], h, 0)]
+    return Trees(np.array(column), np.array(threshold), np.array(child), np.array(value), np.array(roots))
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """From scores to probabilities."""
+
+    stakes: Doubles
+
+    def __call__(self, score: Doubles) -> Doubles:
+        if score.shape[1] == 1:
+            score = np.column_stack([np.zeros(len(score)), score])
+        p = np.exp(score - score.max(1, keepdims=True))
+        return unweighted(p / p.sum(1, keepdims=True), self.stakes)
+
+
+def boosted(
+    problem: Problem, validation: Problem, columns: Ints, price: float, *, seconds: float, seed: int, threads: int
+) -> LazyTrees:
+    """Trees for one price, the loss that a unit of cost is worth."""
+    schema, told = problem.schema, stakes(problem)
+    K = schema.n_classes
+    outputs = 1 if K == 2 else K
+    some = some_rows(len(validation), 20_000, seed)
+    judge = validation.X[np.ix_(some, columns)], np.asarray(validation.y)[some], told[np.asarray(validation.y)[some]]
+    fitted = boost(
+        (problem.X[:, columns], np.asarray(problem.y), row_weights(problem)), judge, K,
+        seconds=seconds, seed=seed, threads=threads, rounds=max(FEWEST_ROUNDS, TREES // outputs),
+        cegb_tradeoff=2 * price,  # LightGBM's gains are twice the loss that a split takes off
+        cegb_penalty_feature_lazy=column_prices(problem, columns).tolist(), **TREE,
+    )  # fmt: skip
+    trees = trees_of(fitted.model, columns, outputs)
+    return LazyTrees(trees, schema.owner, schema.first_test, Links(told), problem.loss)
+
+
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
+) -> list[Policy]:
+    """Deciding at once, and boosted trees for a range of prices, finer where the mean cost changes most.
+
+    Under a hard budget of `cap` units the trees ask only for tests that it allows together.
+    """
+    began, schema = time.monotonic(), problem.trainable().schema
+    at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
+    columns = np.arange(len(schema.columns))
+    if cap is not None:
+        order = affordable(elimination_order(problem, seed, threads=threads), schema.prices, cap)
+        columns = columns[np.isin(schema.owner, order)]
+    if not len(columns):
+        return [at_once]
+    judge = validation.take(some_rows(len(validation), JUDGED, seed))
+    sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
+    found: dict[float, Policy] = {}
+    costs: dict[float, float] = {}
+    ahead = [sweep.low / 10, sweep.most] if sweep.moves else [0.0]  # nothing to pay: one is enough
+    while ahead:
+        price = ahead.pop(0)
+        found[price] = boosted(problem, validation, columns, price, seconds=seconds / 4, seed=seed, threads=threads)
+        costs[price] = measure(judge, found[price], None).cost
+        in_time = time.monotonic() - began < seconds or len(found) < FEWEST_PRICES
+        if not ahead and sweep.moves and len(found) < PRICES and in_time:
+            between = next_price(costs)
+            ahead = [] if between is None else [between]
+    return [at_once, *found.values()]
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+    """The trees that are best for the budget on validation rows, or a mixture of two."""
+    cap = budget.cap(problem.schema.prices)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

@@ -10,7 +10,7 @@ with its value the neighbours and the plan are looked for again. A plan is a set
 are found. Nothing but the classifier is trained. After Valancius, Lennon and Oliva (2024).
 
 Missing values of training rows are imputed by the mean. A policy does not see which tests a case knew before, unless all cases
-know them; a set-up for a test that only some know counts as paid in planning, never in paying.
+know them; so a plan may seem cheaper than it is to a case that knew a test with a set-up, or a derived one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def masked_classifier(problem: Problem, validation: Problem, seconds: float, see
     mean.load_state_dict(network.state_dict())
     held_out, truth = draw(validation, some_rows(len(validation), 5_000, seed))
     weight = torch.from_numpy(told[truth.numpy()]).float()
-    adam = torch.optim.Adam(network.parameters(), RATE)
+    adam = torch.optim.Adam(network.parameters(), RATE, fused=True)
     best, kept, step, looks, done = np.inf, {}, 0, 0, 0.0
     while done < 1:
         adam.param_groups[0]["lr"] = RATE * min(1.0, max(2 * (1 - done), 0.02))
@@ -142,9 +142,9 @@ class Outlook:
                 near[some] = np.arange(N)
         return near
 
-    def plans(self, held: Bools, on_offer: Bools) -> Plans:
-        """For all cases that hold these tests (F) and may buy those."""
-        key = np.packbits([held, on_offer]).tobytes()
+    def plans(self, held: Bools, on_offer: Bools, now: Doubles) -> Plans:
+        """For all cases that hold these tests (F), may buy those, and would pay so much for one of them `now`."""
+        key = np.packbits([held, on_offer]).tobytes() + now.tobytes()
         if key in self.kept:
             self.kept.move_to_end(key)
             return self.kept[key]
@@ -152,6 +152,7 @@ class Outlook:
         prices = self.schema.prices
         paid = prices.paid(np.repeat(held[None], len(sets), 0), np.repeat((self.known & held)[None], len(sets), 0))
         cost = np.asarray(prices.money(prices.bill(paid, sets)), np.float64)
+        cost = np.maximum(cost, np.where(sets & on_offer, now, 0).max(1))  # what a case knew has not paid for other tests
         plans = Plans(sets, which.reshape(-1), cost, np.full((len(self.X), len(sets)), np.nan, np.float32))
         self.kept[key] = plans
         while len(self.kept) > 1 and sum(p.losses.nbytes for p in self.kept.values()) > STORED:
@@ -212,42 +213,46 @@ class Aaco:
 
     def act(self, state: State) -> Choice:
         first_test = self.outlook.schema.first_test
-        test = self.choose(state.values, state.mask, state.legal[:, first_test:], state.left)
+        test = self.choose(state)
         says = test < 0
         action = first_test + test
         if says.any():
             action[says] = decide(self.outlook.classify(state.values[says], state.mask[says]), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
 
-    def choose(self, values: Floats, mask: Bools, on_offer: Bools, left: Doubles | None) -> Ints:
+    def choose(self, state: State) -> Ints:
         """B: the test to buy, -1 where there is none. Cases that hold the same and may buy the same are looked at together."""
+        mask, on_offer = state.mask, state.legal[:, self.outlook.schema.first_test :]
+        now = np.zeros(mask.shape)
+        if state.price is not None and not self.outlook.schema.prices.plain:  # otherwise a test's price is always the same
+            now[on_offer] = state.price[on_offer]
         test = np.full(len(mask), -1)
         asks = np.flatnonzero(on_offer.any(1))
         if not len(asks):
             return test
-        same = np.packbits(np.concatenate([mask[asks], on_offer[asks]], 1), 1)
+        same = np.concatenate([np.packbits(mask[asks], 1), np.packbits(on_offer[asks], 1), now[asks].view(np.uint8)], 1)
         group = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
         order = np.argsort(group, kind="stable")
         for cases in np.split(asks[order], np.cumsum(np.bincount(group))[:-1]):
             held = mask[cases[0]]
-            plans = self.outlook.plans(held, on_offer[cases[0]])
+            plans = self.outlook.plans(held, on_offer[cases[0]], now[cases[0]])
             if held.any():
-                lost = self.outlook.losses(plans, self.outlook.nearest(values[cases], mask[cases]))
+                lost = self.outlook.losses(plans, self.outlook.nearest(state.values[cases], mask[cases]))
             else:  # all rows are equally near, to all of these cases
                 lost = self.outlook.losses(plans, np.arange(min(START, len(self.outlook.X)))[None])
                 lost = np.repeat(lost, len(cases), 0)
-            test[cases] = best_first(plans, lost, self.price, None if left is None else left[cases], len(held))
+            test[cases] = best_first(plans, lost, self.price, None if state.left is None else state.left[cases])
         return test
 
 
-def best_first(plans: Plans, lost: Doubles, price: float, left: Doubles | None, F: int) -> Ints:
+def best_first(plans: Plans, lost: Doubles, price: float, left: Doubles | None) -> Ints:
     """G: of the best set that can be paid the test that is best alone; -1 where the best is what is held."""
     paid = np.zeros_like(plans.cost)
     np.multiply(price, plans.cost, out=paid, where=plans.cost > 0)  # what is free is free at any price
     total = lost + paid
     if left is not None:
         total[plans.cost > left[:, None] + 1e-9] = np.inf  # money left is a float here; what may be bought is known exactly
-    held, alone = plans.which[0], plans.which[1 : F + 1]
+    held, alone = plans.which[0], plans.which[1 : plans.sets.shape[1] + 1]
     total[:, held] -= 1e-12  # of equals, stop
     best = total.argmin(1)
     # the plan's own tests; those that are held, or cannot be had, come to what is held

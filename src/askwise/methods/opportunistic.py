@@ -152,7 +152,7 @@ class Trainer:
             torch.manual_seed(seed)
             self.network, self.mean = (self._blank() for _ in range(2))
         self.mean.load_state_dict(self.network.state_dict())
-        self.adam = torch.optim.Adam(self.network.parameters(), RATE)
+        self.adam = torch.optim.Adam(self.network.parameters(), RATE, fused=True)
         alone = schema.prices.alone
         self.cheapest = int(min(alone[alone > 0], default=1))
         self.middle = float(alone[alone > 0].mean()) if (alone > 0).any() else 1.0  # rewards are for a price of this size

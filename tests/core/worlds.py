@@ -1,7 +1,7 @@
 """Problems of a few rows in every variant, and encoders of a user's own, for whatever trains."""
 
 import numpy as np
-from naive import World
+from tests.core.naive import World
 from torch import nn
 
 

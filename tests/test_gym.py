@@ -1,6 +1,10 @@
 """The environments: Gymnasium's own checker, the naive twin and `rollout` as second opinions, many cases against one."""
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -20,6 +24,10 @@ from askwise.gym import AgentPolicy, CostlyEnv, CostlyVectorEnv
 WORLDS = [random_world(seed) for seed in range(25)]
 PRICE = 0.3
 MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP]
+
+
+def name(world: World | None) -> str | None:
+    return world and world.name
 
 
 def test_the_worlds_have_everything() -> None:
@@ -70,7 +78,7 @@ class Forgiving(CostlyEnv):
 
 
 @pytest.mark.filterwarnings("ignore:.*space m.* value is .*infinity")  # values have no bounds that all rows of a schema share
-@pytest.mark.parametrize("world", [None, *WORLDS], ids=str)
+@pytest.mark.parametrize("world", [None, *WORLDS], ids=name)
 def test_the_checker_is_content(world: World | None) -> None:
     problem, budget = (plain(), Tradeoff(PRICE)) if world is None else (world.problem(), budget_of(world))
     kind = CostlyEnv if world is None else Forgiving
@@ -225,7 +233,7 @@ def test_many_cases_refuse_too() -> None:
 # ------------------------------------------------------------------ second opinions
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=str)
+@pytest.mark.parametrize("world", WORLDS, ids=name)
 def test_random_play_agrees_with_rollout_and_with_the_naive_twin(world: World) -> None:
     problem, budget = world.problem(), budget_of(world)
     cap, schema = world.cap(problem), problem.schema
@@ -262,7 +270,7 @@ def test_random_play_agrees_with_rollout_and_with_the_naive_twin(world: World) -
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("world", WORLDS[::3], ids=str)
+@pytest.mark.parametrize("world", WORLDS[::3], ids=name)
 def test_many_cases_are_as_single_ones_step_by_step(world: World, mode: AutoresetMode) -> None:
     problem, budget = world.problem(), budget_of(world)
     n, rng = 8, np.random.default_rng(0)
@@ -301,7 +309,7 @@ def test_many_cases_are_as_single_ones_step_by_step(world: World, mode: Autorese
     assert drawn > n
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=str)
+@pytest.mark.parametrize("world", WORLDS, ids=name)
 def test_an_agent_comes_to_the_same_in_the_environment_and_in_evaluate(world: World) -> None:
     problem, budget = world.problem(), budget_of(world)
     envs = CostlyVectorEnv(problem, budget, len(problem))
@@ -346,3 +354,12 @@ def test_what_was_handed_out_is_not_ours_any_more() -> None:
     envs.step([0, 0])  # still legal
     _, info = envs.reset(options={"rows": [0, 1]})
     assert envs.step([0, 0])[1].tolist() == [0, -1]
+
+
+@pytest.mark.skipif(find_spec("sb3_contrib") is None, reason="sb3-contrib, which only the example needs, is not installed")
+def test_the_example_trains() -> None:
+    example = Path(__file__).parent.parent / "examples" / "maskable_ppo.py"
+    command = [sys.executable, str(example), "--data", "wine", "--hard-budget", "3", "--steps", "2048"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout

@@ -32,6 +32,8 @@ from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Floats, Problem, Schema
 from askwise.errors import InputError, did_you_mean
 
+__all__ = ["AgentPolicy", "CostlyEnv", "CostlyVectorEnv", "observation"]
+
 Info = dict[str, Any]
 
 
@@ -44,7 +46,7 @@ def observation(state: State, schema: Schema) -> Floats:
     return np.concatenate(parts, 1, dtype=np.float32)
 
 
-def observation_space(schema: Schema, hard: bool) -> gymnasium.Space[Floats]:
+def _space(schema: Schema, hard: bool) -> gymnasium.Space[Floats]:
     """Where the observations of one case lie; the same for all rows of a schema, so that agents can move between them."""
     bound = np.repeat([np.inf, 1.0], [len(schema.columns), schema.n_tests + hard]).astype(np.float32)
     return gymnasium.spaces.Box(np.where(bound == 1, 0, -bound), bound, dtype=np.float32)
@@ -165,7 +167,7 @@ class CostlyEnv(gymnasium.Env[Floats, np.int64]):
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._play = _Play(problem, budget)
         self.price = self._play.price
-        self.observation_space = observation_space(problem.schema, self._play.cap is not None)
+        self.observation_space = _space(problem.schema, self._play.cap is not None)
         self.action_space = gymnasium.spaces.Discrete(problem.schema.n_actions)
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Floats, Info]:
@@ -208,7 +210,7 @@ class CostlyVectorEnv(gymnasium.vector.VectorEnv[Floats, Ints, Any]):
         self._play = _Play(problem, budget)
         self.price = self._play.price
         self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": autoreset_mode}
-        self.single_observation_space = observation_space(problem.schema, self._play.cap is not None)
+        self.single_observation_space = _space(problem.schema, self._play.cap is not None)
         self.single_action_space = gymnasium.spaces.Discrete(problem.schema.n_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)

@@ -354,6 +354,10 @@ def test_what_was_handed_out_is_not_ours_any_more() -> None:
     envs.step([0, 0])  # still legal
     _, info = envs.reset(options={"rows": [0, 1]})
     assert envs.step([0, 0])[1].tolist() == [0, -1]
+    env = CostlyEnv(plain(), Tradeoff(1))
+    env.reset(options={"row": 0})
+    env.action_masks()[:] = False
+    assert env.step(0)[1] == 0
 
 
 @pytest.mark.skipif(find_spec("sb3_contrib") is None, reason="sb3-contrib, which only the example needs, is not installed")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import askwise
-from askwise import CostlyClassifier, FamilyConfig, TrainConfig, plots
+from askwise import CostlyClassifier, FamilyConfig, TrainConfig, gym, plots
 from askwise.cli import parser
 from askwise.data import named
 from askwise.model import AcquisitionReport, Model, Point
@@ -85,7 +85,7 @@ def test_what_a_model_and_a_report_offer(title: str, of: type) -> None:
 
 def test_everything_that_is_exported() -> None:
     named_there = set(re.findall(r"\w+", PAGE))
-    for name in (*askwise.__all__, *plots.__all__, *named.cards()):
+    for name in (*askwise.__all__, *plots.__all__, *gym.__all__, *named.cards()):
         assert name in named_there, f"docs/api.md does not name {name}"
 
 

@@ -1,0 +1,46 @@
+"""An agent from elsewhere: MaskablePPO of sb3-contrib, trained in `askwise.gym` and measured like every other method.
+
+pip install -c constraints.txt sb3-contrib
+python examples/maskable_ppo.py --data breast_cancer --price 0.01
+"""
+
+import argparse
+
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.env_util import make_vec_env
+
+from askwise import Budget, HardBudget, Problem, Tradeoff
+from askwise.data import named
+from askwise.evaluate import evaluate
+from askwise.gym import AgentPolicy, CostlyEnv
+
+
+def train(problem: Problem, budget: Budget, steps: int, seed: int = 0) -> AgentPolicy:
+    """A policy that maximises the mean return, -(loss + price * cost)."""
+    envs = make_vec_env(lambda: CostlyEnv(problem, budget), n_envs=16, seed=seed)
+    # whole episodes count, so nothing is discounted; a little entropy, or it stops before it has seen what tests tell
+    settings = dict(gamma=1.0, n_steps=128, batch_size=256, ent_coef=0.01, learning_rate=1e-3)
+    model = MaskablePPO("MlpPolicy", envs, seed=seed, device="cpu", **settings)
+    model.learn(steps)
+    return AgentPolicy(lambda seen, masks: model.predict(seen, action_masks=masks, deterministic=True)[0], problem.schema)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Train MaskablePPO on a named data set and measure it on the test rows.")
+    parser.add_argument("--data", default="breast_cancer")
+    parser.add_argument("--price", type=float, default=0.01, help="loss per unit of cost")
+    parser.add_argument("--hard-budget", type=float, help="what no case may exceed")
+    parser.add_argument("--steps", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    torch.set_num_threads(1)  # the networks are too small for more
+    split = named.load(given.data, seed=given.seed)
+    budget = Tradeoff(given.price) if given.hard_budget is None else Tradeoff(given.price) & HardBudget(given.hard_budget)
+    report = evaluate(train(split.train, budget, given.steps, given.seed), split.test, budget)
+    objective = report.loss + given.price * report.cost
+    print(f"cost {report.cost:.3f}, accuracy {report.accuracy:.3f}, loss + price x cost {objective:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -15,10 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from askwise.core.budget import Budget, HardBudget, Tradeoff
-from askwise.core.episode import measure
 from askwise.core.family_config import FamilyConfig
+from askwise.core.family_values import Scale
+from askwise.core.problem import Problem
 from askwise.data.small_problems import small_problem
-from askwise.methods import exact, family
+from askwise.evaluate import Report
+from askwise.learning import learn
+from askwise.methods import exact
+from askwise.model import Model
 from benchmarks import rows
 
 HERE = Path(__file__).parent
@@ -34,9 +38,13 @@ def one(seed: int) -> rows.Row:
     only the optimum is not."""
     small = small_problem(seed)
     problem, began = small.problem, time.monotonic()
-    run = family.run(problem, problem.take(np.repeat(np.arange(len(problem)), 2)), CONFIG, seed)
+    learned = learn("family", problem, problem.take(np.repeat(np.arange(len(problem)), 2)), Budget(), CONFIG, seed, 1)
     seconds = time.monotonic() - began
-    scale, prices = run.trainer.scale, problem.schema.prices
+    model = Model(
+        problem.schema, None, problem.loss, learned.at_once, learned.points, Budget(), Budget(), (), seed, "", learned.facts,
+        family=learned.family, caps=learned.caps,
+    )  # type: ignore[arg-type]  # fmt: skip
+    scale, prices = Scale.of(problem), problem.schema.prices
     nothing = float(exact.Exact(problem).nothing().loss)
     budgets: dict[str, list[Budget]] = {
         "price": [Tradeoff(float(lam)) for lam in np.geomspace(20 * scale.low, 0.7 * scale.high, 10)],
@@ -44,7 +52,7 @@ def one(seed: int) -> rows.Row:
     }
     row: rows.Row = {"kind": small.kind, "tests": problem.schema.n_tests, "seconds": round(seconds, 1)}
     for name, some in budgets.items():
-        found = [_regret(run, budget, nothing) for budget in some]
+        found = [_regret(model, problem, budget, nothing) for budget in some]
         row[name] = [round(relative, 4) for relative, _ in found]
         row[f"{name}_absolute"] = [round(absolute, 4) for _, absolute in found]
         row[f"{name}_ok"] = all(relative <= 0.05 or absolute <= 0.004 for relative, absolute in found)
@@ -52,13 +60,13 @@ def one(seed: int) -> rows.Row:
     return row
 
 
-def _regret(run: family.Run, budget: Budget, nothing: float) -> tuple[float, float]:
-    problem, lam = run.trainer.problem, budget.lam or 0.0
+def _regret(model: Model, problem: Problem, budget: Budget, nothing: float) -> tuple[float, float]:
+    """Of what one gets who asks for this budget."""
+    lam = budget.lam or 0.0
     optimum = exact.solve(problem, budget)
     best = float(optimum.loss) + lam * float(optimum.cost)
-    policy = run.policy(family.Point(lam, None, run.points[0].found))
-    got = measure(problem, policy, budget.cap(problem.schema.prices))
-    absolute = got.loss + lam * got.cost - best
+    report = Report(problem, model.at(budget).rollout(problem))
+    absolute = report.loss + lam * report.cost - best
     return (absolute / (nothing - best) if nothing - best > 1e-9 else absolute), absolute
 
 

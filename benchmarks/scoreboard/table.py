@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askwise.plots.canvas import COLOURS, empty, legend, save, tidy
+from askwise import plots
 from benchmarks import rows
 
 HEAD = (
@@ -59,24 +59,13 @@ def pairs(found: list[rows.Row]) -> str:
 
 def draw(found: list[rows.Row], data: str, path: Path) -> None:
     """The frontier of each method on one data set: its first seed, at the most minutes it was given."""
-    figure = empty(7, 5)
-    axes = figure.add_subplot()
-    tidy(axes)
     best: dict[str, tuple[float, rows.Row]] = {}
     for (name, method, minutes), of in groups(found).items():
         if name == data and (method not in best or minutes > best[method][0]):
             best[method] = minutes, min(of, key=lambda r: r["seed"])
-    for colour, (method, (minutes, row)) in zip(COLOURS, best.items(), strict=False):
-        axes.plot(*row["curve"], color=colour, marker=".", linewidth=1.2, label=f"{method}, {minutes:g} min: {row['area']:.4f}")
-    row = next(iter(best.values()))[1]
-    if row["total"] > 60:  # most of what happens, happens early
-        axes.set_xscale("symlog", linthresh=row["total"] / 100)
-    axes.set_xlim(0, row["total"])
-    axes.set_xlabel("mean cost per case")
-    axes.set_ylabel("score, test cases")
-    axes.set_title(data)
-    legend(figure, loc="outside lower center", ncols=3)
-    save(figure, path)
+    curves = {f"{method}, {minutes:g} min: {row['area']:.4f}": row["curve"] for method, (minutes, row) in best.items()}
+    total = next(iter(best.values()))[1]["total"]
+    plots.save(plots.frontiers(curves, total, title=data, score="score, test cases"), path)
 
 
 def write(found: list[rows.Row], out: Path) -> None:

@@ -43,14 +43,20 @@ files:
   askwise datasets thyroid""",
     "methods": """examples:
   askwise methods""",
+    "bench": """examples:
+  askwise bench plan.toml
+  askwise bench plan.toml --processes 8 --out rows.jsonl
+  askwise bench plan.toml --dry-run
+  askwise bench plan.toml --engine dask://10.0.0.5:8786""",
 }
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command. 0: done; 1: interrupted or a file could not be written; 2: something was wrong with what was given."""
+    """Runs one command. 0: done; 1: a file could not be written, or tasks of a bench failed; 2: something was wrong with what was
+    given; 130: interrupted."""
     given = parser().parse_args(argv)
     try:
-        given.call(given)
+        return given.call(given) or 0
     except AskwiseError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 2
@@ -62,7 +68,6 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 1
-    return 0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -134,6 +139,14 @@ def parser() -> argparse.ArgumentParser:
     datasets.add_argument("name", nargs="?")
     _json(datasets)
     _json(command("methods", _methods, "the methods that can be compared"))
+
+    bench = command("bench", _bench, "compare methods: run what is left of a plan, and write a row for each task")
+    bench.add_argument("plan", type=Path, help="TOML file, see docs/bench.md")
+    bench.add_argument("--out", type=Path, metavar="FILE", help="rows, one JSON object a line (default: PLAN with .jsonl)")
+    bench.add_argument("--processes", type=int, metavar="N", help="tasks at a time on this machine (default: one for each core)")
+    bench.add_argument("--engine", default="local", metavar="ENGINE",
+                       help="local (default), dask for a cluster on this machine, or dask://HOST:PORT")  # fmt: skip
+    bench.add_argument("--dry-run", action="store_true", help="only say what would be run")
     return top
 
 
@@ -258,6 +271,12 @@ def _methods(given: argparse.Namespace) -> None:
             words = ast.get_docstring(ast.parse(file.read_text())) or ""
             found[file.name.removesuffix(".py")] = words.split("\n\n")[0].replace("\n", " ")
     print(json.dumps(found) if given.json else "\n".join(f"{name:10} {words}" for name, words in found.items()))
+
+
+def _bench(given: argparse.Namespace) -> int:
+    from askwise.bench.run import bench
+
+    return bench(given.plan, given.out, given.engine, given.processes, given.dry_run)
 
 
 def _model(given: argparse.Namespace) -> Any:

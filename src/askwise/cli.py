@@ -48,6 +48,9 @@ files:
   askwise bench plan.toml --processes 8 --out rows.jsonl
   askwise bench plan.toml --dry-run
   askwise bench plan.toml --engine dask://10.0.0.5:8786""",
+    "report": """examples:
+  askwise report plan.jsonl
+  askwise report small.jsonl large.jsonl --out comparison.html --against family""",
 }
 
 
@@ -147,6 +150,12 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--engine", default="local", metavar="ENGINE",
                        help="local (default), dask for a cluster on this machine, or dask://HOST:PORT")  # fmt: skip
     bench.add_argument("--dry-run", action="store_true", help="only say what would be run")
+
+    report = command("report", _report, "one page about the rows of benches, in HTML and Markdown, from the rows alone")
+    report.add_argument("rows", type=Path, nargs="+", metavar="ROWS", help="files that askwise bench has written")
+    report.add_argument("--out", type=Path, metavar="FILE", help="page to write, .html (default: the first ROWS with .html)")
+    report.add_argument("--title", default="", help="of the page (default: from the names of the plans)")
+    report.add_argument("--against", metavar="METHOD", help="compare this method with each other (default: the best of each set)")
     return top
 
 
@@ -277,6 +286,13 @@ def _bench(given: argparse.Namespace) -> int:
     from askwise.bench.run import bench
 
     return bench(given.plan, given.out, given.engine, given.processes, given.dry_run)
+
+
+def _report(given: argparse.Namespace) -> None:
+    from askwise.bench.report import report
+
+    for path in report(given.rows, given.out or given.rows[0].with_suffix(".html"), given.title, given.against):
+        print(path)
 
 
 def _model(given: argparse.Namespace) -> Any:

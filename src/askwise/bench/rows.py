@@ -17,13 +17,19 @@ Row = dict[str, Any]
 
 def read(path: Path) -> list[Row]:
     """The rows so far; a line cut short by a crash is passed over."""
-    rows = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return [row for row in rows if isinstance(row, dict)]
+    return [row for _, row in numbered(path) if row is not None]
+
+
+def numbered(path: Path) -> Iterator[tuple[int, Row | None]]:
+    """The lines of a file that say something, each with its number; None for one that holds no row."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            yield number, row if isinstance(row, dict) else None
 
 
 def append(path: Path, row: Row) -> None:

@@ -144,9 +144,12 @@ def test_a_parcel_holds_all_of_a_split(tmp_path: Path) -> None:
 def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:
     X, y = frame
     X.assign(diagnosis=y, number=range(len(y))).to_parquet(tmp_path / "cases.parquet")
-    entry = {"file": "cases.parquet", "target": "diagnosis", "ignore": ["number"], "categorical": ["age"], "shares": [0.5, 0.3, 0.2],
-             "costs": {"age": 0.1, "pressure": 1, "smoker": 0.2, "colour": 0.7, "town": 0.3, "number": 9},
-             "setup": {"lab": {"cost": 0.5, "tests": ["pressure", "colour"]}}, "derived": {"index": ["age", "pressure"]}}  # fmt: skip
+    entry = {
+        "file": "cases.parquet", "target": "diagnosis", "ignore": ["number"], "categorical": ["age"],
+        "costs": {"age": 0.1, "pressure": 1, "smoker": 0.2, "colour": 0.7, "town": 0.3, "number": 9},
+        "setup": {"lab": {"cost": 0.5, "tests": ["pressure", "colour"]}}, "derived": {"index": ["age", "pressure"]},
+        "shares": [0.5, 0.3, 0.2],
+    }  # fmt: skip
     (task,) = plan.made({"data": [entry], "methods": ["random"], "class_weight": "balanced"}, tmp_path).tasks
     parts = parcels.load(task)
     schema = parts.train.schema

@@ -2,10 +2,10 @@
 
     ./dev sh python -m benchmarks.scoreboard.run [--data ...] [--methods ...] [--minutes 10] [--seeds ...] [--threads 2]
 
-A method is a module of askwise.methods with `points(problem, validation, *, seconds, seed, threads)`, which returns the policies
-that make its frontier; the paper's algorithm, which has no such function, is swept over prices here (small sets only), and
-`convolutions` is the family with convolutions (cifar only, on request). Uneven
-classes are weighted and judged by expected loss: the score is 1 - loss / stake, which is the accuracy where mistakes are alike.
+A method is one of `askwise.methods.names()` with `points(problem, validation, *, seconds, seed, threads)`, which returns the
+policies that make its frontier; the paper's algorithm runs on small sets only, and `convolutions` is the family with convolutions
+(cifar only, on request). Uneven classes are weighted and judged by expected loss: the score is 1 - loss / stake, which is the
+accuracy where mistakes are alike.
 One row per data set, method, seed and minutes is appended to results.jsonl as it finishes, each from a process of its own; what
 is there is never run again, and it can be killed at any time. The table goes to results.md, the frontiers to frontier_*.svg.
 """
@@ -13,7 +13,6 @@ is there is never run again, and it can be killed at any time. The table goes to
 from __future__ import annotations
 
 import argparse
-import importlib
 import resource
 import subprocess
 import time
@@ -26,13 +25,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from askwise import methods
 from askwise.core.budget import Budget
-from askwise.core.config import TrainConfig
 from askwise.core.episode import some_rows
 from askwise.core.network import Convolutional
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
-from askwise.core.train import policy_of
 from askwise.data.named import load
 from askwise.evaluate import evaluate
 from askwise.frontier import Curve, curve
@@ -50,14 +48,6 @@ SAMPLES = 200  # of the test cases, drawn with repetition, for the area of each
 MOST_ROWS = {"validation": 10_000, "test": 30_000}  # for measuring; the standard error of the score is then 0.003 or less
 
 
-def paper_points(problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1) -> list[Policy]:
-    """The paper's algorithm, scaled down: one run that sweeps the price, and those of its snapshots that some price would choose.
-    `for_size` is for about a minute; with more time its epochs are longer."""
-    config = TrainConfig.for_size(len(problem), problem.schema.n_tests).scaled(time=max(seconds / 60, 0.1))
-    run = paper.run(problem, validation, Budget(), config, seed, time_limit=seconds)
-    return [policy_of(weights, problem.schema, config) for weights in run.history.weights.values()]
-
-
 def convolutions(problem: Problem, validation: Problem, **given: Any) -> list[Policy]:
     """The family with an encoder of the caller's own, for pictures; its steps are slow, and the classifier profits most."""
     side = round(problem.schema.n_tests**0.5)
@@ -68,7 +58,7 @@ def convolutions(problem: Problem, validation: Problem, **given: Any) -> list[Po
 def points_of(method: str) -> Any:
     if method == "convolutions":
         return convolutions
-    return paper_points if method == "paper" else importlib.import_module(f"askwise.methods.{method}").points
+    return methods.get(method.replace("_", "-")).points
 
 
 def one(data: str, method: str, seed: int, minutes: float, threads: int = 1) -> rows.Row:

@@ -28,7 +28,8 @@ files:
   --loss     CSV: first column the true class, then one column per decision""",
     "predict": """examples:
   askwise predict model.askwise cases.csv --out decisions.csv
-  askwise predict model.askwise cases.csv --ids patient --average-budget 8 --json""",
+  askwise predict model.askwise cases.csv --ids patient --average-budget 8 --json
+  askwise predict model.askwise large.parquet --out decisions.parquet --engine dask""",
     "evaluate": """examples:
   askwise evaluate model.askwise cases.csv --target diagnosis
   askwise evaluate model.askwise --data thyroid --json""",
@@ -116,9 +117,12 @@ def parser() -> argparse.ArgumentParser:
 
     predict = command("predict", _predict, "buy and decide for new cases")
     predict.add_argument("model", type=Path)
-    predict.add_argument("cases", type=Path)
+    predict.add_argument("cases", type=Path, help="CSV or Parquet file, or a folder of Parquet files, with one row per case")
     predict.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it comes first in the output")
-    predict.add_argument("--out", type=Path, metavar="FILE", help="CSV, or JSON with --json, to write (default: print)")
+    predict.add_argument("--out", type=Path, metavar="FILE",
+                         help="file to write: .parquet, otherwise CSV, or JSON with --json (default: print)")  # fmt: skip
+    predict.add_argument("--engine", default="local", metavar="ENGINE",
+                         help="for Parquet: local (default), dask for a cluster of this machine, dask://HOST:PORT")  # fmt: skip
     _budget(predict)
     _json(predict)
 
@@ -185,33 +189,14 @@ def _fit(given: argparse.Namespace) -> None:
 
 
 def _predict(given: argparse.Namespace) -> None:
-    from askwise.data.frames import read_table
     from askwise.errors import InputError
-    from askwise.files import write_whole
-    from askwise.fitting import ids_of
+    from askwise.scoring import predict
 
     if given.out is not None and not given.out.parent.is_dir():
         raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
     if given.out is not None and given.out.resolve() in (given.model.resolve(), given.cases.resolve()):
         raise InputError(f"the decisions cannot be written to {str(given.out)!r}: that is what is read; name another file")
-    model = _model(given)
-    table = read_table(given.cases, text=[given.ids] if given.ids else ())
-    ids = ids_of(table, given.ids)
-    frame = model.acquire(table, ids=ids).to_frame()
-    if ids is not None:
-        if given.ids in frame:
-            raise InputError(f"the column {given.ids!r} has the name of a column of the output; rename it")
-        frame.insert(0, given.ids, ids)
-    if given.json:
-        text = json.dumps(frame.to_dict(orient="records"), default=str) + "\n"
-    else:
-        frame["tests"] = [";".join(tests) for tests in frame["tests"]]
-        text = frame.to_csv(index=False)
-    if given.out is None:
-        print(text, end="")
-    else:
-        write_whole(given.out, text.encode())
-        print(f"{len(frame)} cases, mean cost {frame['cost'].mean():.4g}: {given.out}", file=sys.stderr)
+    predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine)
 
 
 def _evaluate(given: argparse.Namespace) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import queue
-import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -59,51 +58,64 @@ def client_of(engine: str, processes: int) -> Iterator[Any]:
         yield client
 
 
-def on_cluster(client: Any, tasks: Sequence[Task], data: Parcels) -> Iterator[Row]:
-    """The row of each task, in the order in which they end."""
+def completed(client: Any, jobs: Sequence[Any], submit: Any, span: int | None = None) -> Iterator[tuple[int, Any]]:
+    """Number and result of each job, or the exception that it came to, in the order in which they end.
+
+    `submit(job, again)` gives a future; `again` says that what the job had been sent was lost with a worker. With `span`, no job
+    begins that is so many rounds ahead of the first one that has not ended.
+    """
     from distributed import as_completed
 
-    todo, running = deque((task, 1) for task in tasks), dict[Any, tuple[Task, int]]()
-    sent: dict[str, Any] = {}
-    ended = as_completed()
+    todo, running, ended = deque((i, 1) for i in range(len(jobs))), dict[Any, tuple[int, int]](), as_completed()
     while todo or running:
-        room = AHEAD * sum(client.nthreads().values()) - len(running)
-        for _ in range(min(max(room, 0 if running else 1), len(todo))):
-            task, tried = todo.popleft()
-            key = parcels.key(task)
+        most = AHEAD * max(sum(client.nthreads().values()), 1)
+        while todo and len(running) < most:
+            i, tried = todo[0]
+            if span is not None and running and i - min(j for j, _ in running.values()) >= span * most:
+                break
+            todo.popleft()
             try:
-                if key not in sent or sent[key].status in ("cancelled", "lost", "error"):
-                    # to all workers, so that it outlives any of them; those that come later fetch it from the others
-                    sent[key] = client.scatter(data.of(task).read_bytes(), broadcast=True, hash=False)
+                future = submit(jobs[i], tried > 1)
             except Exception as error:
-                yield {**task.told, **failed(error)}
-                _drop(data, task, sent)
+                yield i, error
                 continue
-            future = client.submit(on_worker, task.to_dict(), sent[key], sent[key].key, pure=False, retries=TRIES - 1)
-            running[future] = task, tried
+            running[future] = i, tried
             ended.add(future)
         if not running:
             continue
         future = next(ended)
-        task, tried = running.pop(future)
+        i, tried = running.pop(future)
         try:
-            row = future.result()
+            result = future.result()
         except Exception as error:
-            if tried < TRIES and future.status in ("cancelled", "lost"):  # its data was lost with a worker
-                sent.pop(parcels.key(task), None)
-                todo.appendleft((task, tried + 1))
+            if tried < TRIES and future.status in ("cancelled", "lost"):
+                todo.appendleft((i, tried + 1))
                 continue
-            row = {**task.told, **failed(error)}
-        yield row
-        _drop(data, task, sent)
+            result = error
+        yield i, result
 
 
-def _drop(data: Parcels, task: Task, sent: dict[str, Any]) -> None:
-    """One task less needs the data; after the last one workers may forget it."""
-    data.done(task)
-    key = parcels.key(task)
-    if not data.left[key]:
-        sent.pop(key, None)
+def on_cluster(client: Any, tasks: Sequence[Task], data: Parcels) -> Iterator[Row]:
+    """The row of each task, in the order in which they end."""
+    sent: dict[str, Any] = {}
+
+    def submit(task: Task, again: bool) -> Any:
+        key = parcels.key(task)
+        if key not in sent or (again and sent[key].status != "finished"):
+            sent[key] = send(client, data.of(task).read_bytes())
+        return client.submit(on_worker, task.to_dict(), sent[key], sent[key].key, pure=False, retries=TRIES - 1)
+
+    for i, row in completed(client, tasks, submit):
+        task = tasks[i]
+        yield {**task.told, **failed(row)} if isinstance(row, Exception) else row
+        data.done(task)
+        if not data.left[parcels.key(task)]:  # workers may forget it
+            sent.pop(parcels.key(task), None)
+
+
+def send(client: Any, data: bytes) -> Any:
+    """To all workers, so that it outlives any of them; those that come later fetch it from the others."""
+    return client.scatter(data, broadcast=True, hash=False)
 
 
 # ---------------------------------------------------------------------- on a worker
@@ -114,27 +126,25 @@ KEPT = 8  # files of data on a worker
 
 def on_worker(task: dict[str, Any], data: bytes, name: str) -> Row:
     """Carries out one task, with a server of forks that is kept for the next one."""
-    path = _folder() / f"askwise-{name}.safetensors"
-    if path.exists():
-        os.utime(path)
-    else:
-        write_whole(path, data)
+    path = kept(data, name)
     try:
         nest = _idle.get_nowait()
     except queue.Empty:
         nest = Nest()
     row = nest.run(Task.from_dict(task), path)
     _idle.put(nest)
-    for old in sorted(path.parent.glob("askwise-*.safetensors"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
-        old.unlink(missing_ok=True)
     return row
 
 
-def _folder() -> Path:
-    """Where the worker keeps its files, which Dask removes when it ends."""
+def kept(data: bytes, name: str) -> Path:
+    """A file with the data, where the worker keeps its files, which Dask removes when it ends; only the latest few are kept."""
     from distributed import get_worker
 
-    try:
-        return Path(get_worker().local_directory)
-    except (ValueError, AttributeError):  # a caller that is no worker
-        return Path(tempfile.gettempdir())
+    path = Path(get_worker().local_directory) / f"askwise-{name}"
+    if path.exists():
+        os.utime(path)
+    else:
+        write_whole(path, data)
+    for old in sorted(path.parent.glob("askwise-*"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        old.unlink(missing_ok=True)
+    return path

@@ -26,7 +26,9 @@ LOCAL, DASK = "local", "dask"
 def checked(engine: str) -> str:
     """One of the words that name an engine."""
     if engine not in (LOCAL, DASK) and not engine.removeprefix("dask://").rpartition(":")[2].isdigit():
-        raise InputError(f"the engine is {engine!r}; it must be 'local', 'dask' for a cluster on this machine, or dask://HOST:PORT")
+        raise InputError(
+            f"the engine is {engine!r}; it must be 'local', 'dask' for a cluster on this machine, or dask://HOST:PORT"
+        )
     return engine
 
 

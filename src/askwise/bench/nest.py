@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,12 @@ ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # t
 class Nest:
     """The server, as whoever starts it sees it."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self) -> None:
+        # what can be imported here can be imported there
+        environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "askwise.bench.nest"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env={**os.environ, **dict.fromkeys(ONE_THREAD, "1"), **(environment or {})},
+            stderr=subprocess.DEVNULL, env=environment,
             start_new_session=True,  # Ctrl-C is for whoever reads the rows, who then closes the nest
         )  # fmt: skip
 

@@ -57,7 +57,9 @@ def _table(task: Task, source: dict[str, Any]) -> Split:
     if y.isna().any():
         raise InputError(f"the target {target!r} is missing in row {int(np.flatnonzero(y.isna())[0])}; remove such rows")
     gone = {target, *source.get("ignore", ())}
-    columns = {name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in names if name not in gone}
+    columns = {
+        name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in names if name not in gone
+    }
     labels = y.to_numpy()
     prices = {name: source.get(name) for name in ("costs", "reveals", "derived")}
     if prices["costs"] is not None:  # what is left out may still have a price
@@ -65,8 +67,8 @@ def _table(task: Task, source: dict[str, Any]) -> Split:
     setup = {name: (pair["cost"], pair["tests"]) for name, pair in source.get("setup", {}).items()}
     rows = stratified(labels, tuple(source.get("shares", SHARES)), task.seed)
     if len(rows) != len(PARTS) or not all(map(len, rows)):
-        raise InputError(f"`shares` of {source['file']!r} is {source.get('shares')}; it must be three shares for {', '.join(PARTS)}, "
-                         f"none of them without rows")  # fmt: skip
+        raise InputError(f"`shares` of {source['file']!r} is {source.get('shares')}; it must be three shares, for "
+                         f"{', '.join(PARTS)}, and each must get rows")  # fmt: skip
     return split(
         columns, labels, np.unique(labels).tolist(), rows, scaling=source.get("scaling", "columns"),
         categorical=source.get("categorical", ()), class_weight=task.class_weight, setup=setup, **prices,

@@ -24,7 +24,18 @@ IMPUTATIONS = ("mean", "mice")
 FRONTIER = "frontier"  # in place of a budget: all that the method can make
 KINDS = {"price": Tradeoff, "average": AverageBudget, "hard": HardBudget}
 
-SETTINGS = ("seeds", "minutes", "budgets", "remove", "most_rows", "class_weight", "threads", "accuracy_at", "cost_at", "kill_after")
+SETTINGS = (
+    "seeds",
+    "minutes",
+    "budgets",
+    "remove",
+    "most_rows",
+    "class_weight",
+    "threads",
+    "accuracy_at",
+    "cost_at",
+    "kill_after",
+)
 OF_PLAN = ("name", "about", "data", "methods", *SETTINGS)
 OF_DATA = ("name", "without", *SETTINGS)
 OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares")
@@ -135,7 +146,9 @@ def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
     for task in tasks:
         other = labels_of.setdefault(identity(task.told), task.label)
         if other != task.label:
-            raise InputError(f"{other!r} and {task.label!r} are the same method with the same settings on {task.data!r}; keep one")
+            raise InputError(
+                f"{other!r} and {task.label!r} are the same method with the same settings on {task.data!r}; keep one"
+            )
     return Plan(name, tuple(tasks))
 
 
@@ -177,7 +190,9 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
         _known(entry, OF_DATA, f"data {entry.get('name')!r}")
         name = _word(entry.get("name"), "the name of a data set")
         if name not in cards():
-            raise InputError(f"there is no data set {name!r}; {did_you_mean(name, cards())}; for a table of your own give a `file`")
+            raise InputError(
+                f"there is no data set {name!r}; {did_you_mean(name, cards())}; for a table of your own give a `file`"
+            )
         return dict(entry)
     file = _word(entry["file"], "file")
     _known(entry, (*OF_DATA, *OF_FILE), f"the data of {file!r}")

@@ -23,6 +23,7 @@ from askwise.choosing import best_for
 from askwise.core.boosting import Boosted, Shares, boost, probabilities, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.episode import State, measure, some_rows
+from askwise.core.gaps import filled
 from askwise.core.order import elimination_order
 from askwise.core.policy import Choice, Policy
 from askwise.core.prefixes import Classifier, Prefix, affordable, decide
@@ -269,6 +270,7 @@ def points(
     Under a hard budget of `cap` units no model sees more than the tests that it allows together.
     """
     ends, schema = time.monotonic() + seconds, problem.trainable().schema
+    problem = filled(problem, seed)
     at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
     columns = np.arange(len(schema.columns))
     if cap is not None:
@@ -276,7 +278,7 @@ def points(
         columns = columns[np.isin(schema.owner, order)]
     if not len(columns):
         return [at_once]
-    model = expensive(problem, validation, columns, seconds=seconds / 4, seed=seed, threads=threads)
+    model = expensive(problem, filled(validation, seed), columns, seconds=seconds / 4, seed=seed, threads=threads)
     found: list[Policy] = [at_once, Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
     learner = Learner.of(problem, columns, model.h, seed)
     settings = list(product(PENALTIES, SHARES, SHRINKAGES))

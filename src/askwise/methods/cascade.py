@@ -19,6 +19,7 @@ from askwise.choosing import best_for
 from askwise.core.boosting import regression
 from askwise.core.budget import Budget
 from askwise.core.episode import State
+from askwise.core.gaps import filled
 from askwise.core.order import elimination_order
 from askwise.core.policy import Choice, Policy
 from askwise.core.prefixes import Stage, affordable, boosted_stages, decide, prefix_policies
@@ -115,6 +116,7 @@ def points(
     Under a hard budget of `cap` units only tests that it allows together are in the order.
     """
     began = time.monotonic()
+    problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
     order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
     left = max(0.8 * seconds - (time.monotonic() - began), 0.2 * seconds)
     stages = boosted_stages(problem, validation, order, seconds=left, seed=seed, threads=threads)

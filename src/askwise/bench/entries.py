@@ -20,10 +20,14 @@ Doubles = NDArray[np.float64]
 # what a row may leave out, since nothing was said about it when it was written
 UNSAID: Row = {"budget": None, "remove": 0.0, "imputation": None, "options": {}}
 NUMBER = (int, float)
-TASK: dict[str, Any] = {"data": str, "method": str, "label": str, "seed": int, "minutes": NUMBER, "budget": (dict, type(None)), "remove": NUMBER,
-        "imputation": (str, type(None)), "options": dict}  # fmt: skip
-BESIDE: dict[str, Any] = {"resampled": list, "accuracy_at": dict, "cost_at": dict, "columns": list, "validation": list, "test": list,
-          "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict}  # fmt: skip
+TASK: dict[str, Any] = {  # of what kind each must be
+    "data": str, "method": str, "label": str, "seed": int, "minutes": NUMBER, "budget": (dict, type(None)), "remove": NUMBER,
+    "imputation": (str, type(None)), "options": dict,
+}  # fmt: skip
+BESIDE: dict[str, Any] = {
+    "resampled": list, "accuracy_at": dict, "cost_at": dict, "columns": list, "validation": list, "test": list,
+    "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict,
+}  # fmt: skip
 STATUS = ("done", "refused", "failed")
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from askwise.bench.rows import identity
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.data.imputing import KINDS as IMPUTATIONS
 from askwise.errors import InputError, did_you_mean
 
 PARTS = ("train", "validation", "test")
 MOST_ROWS = {"train": 0, "validation": 10_000, "test": 30_000}  # 0: all; the standard error of a score is then 0.003 or less
-IMPUTATIONS = ("mean", "mice")
 FRONTIER = "frontier"  # in place of a budget: all that the method can make
 KINDS = {"price": Tradeoff, "average": AverageBudget, "hard": HardBudget}
 

@@ -1,5 +1,6 @@
 """The scoreboard's table and pictures, from its rows alone.
 
+./dev sh askwise bench benchmarks/scoreboard/plan.toml --out benchmarks/scoreboard/results.jsonl
 ./dev sh python -m benchmarks.scoreboard.table
 """
 
@@ -13,11 +14,13 @@ from askwise.plots.canvas import COLOURS, empty, legend, save, tidy
 from benchmarks import rows
 
 HEAD = (
-    "Made by `./dev sh python -m benchmarks.scoreboard.run`: area under the frontier on test cases, mean and deviation over "
+    "Made by `./dev sh askwise bench benchmarks/scoreboard/plan.toml --out benchmarks/scoreboard/results.jsonl` and "
+    "`./dev sh python -m benchmarks.scoreboard.table`: area under the frontier on test cases, mean and deviation over "
     "seeds; of several times, all are shown. Score: accuracy, and 1 - expected loss where classes are uneven (nhanes, "
     "ann_thyroid, thyroid).\n\n"
 )
 
+AT = {"forest": ("4.5", "6.5"), "mnist": ("10", "20", "50")}  # mean costs at which the score is shown
 BESIDE = "The same test cases, drawn 200 times with repetition, for both methods; differences are means over seeds.\n\n"
 
 
@@ -25,7 +28,8 @@ def groups(found: list[rows.Row]) -> dict[tuple[str, str, float], list[rows.Row]
     """The rows of all seeds, by data set, method and minutes, in the order in which they first came."""
     grouped: dict[tuple[str, str, float], list[rows.Row]] = {}
     for row in found:
-        grouped.setdefault((row["data"], row["method"], row["minutes"]), []).append(row)
+        task = row["task"]
+        grouped.setdefault((task["data"], task["label"], task["minutes"]), []).append(row)
     return dict(sorted(grouped.items(), key=lambda item: [r[0] for r in grouped].index(item[0][0])))
 
 
@@ -35,7 +39,7 @@ def text(found: list[rows.Row]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for (data, method, minutes), of in groups(found).items():
-        at = ", ".join(f"{cost}: {rows.spread([r['at'][cost] for r in of], 4)}" for cost in of[0]["at"])
+        at = ", ".join(f"{cost}: {rows.spread([r['accuracy_at'][cost] for r in of], 4)}" for cost in AT.get(data, ()))
         taken, area = (rows.spread([r[name] for r in of], digits) for name, digits in (("minutes_taken", 1), ("area", 4)))
         cells = (data, method, f"{minutes:g}", taken, area, at, len(of), max(r["memory_mb"] for r in of))
         lines.append("| " + " | ".join(str(c) for c in cells) + " |")
@@ -47,8 +51,8 @@ def pairs(found: list[rows.Row]) -> str:
     lines = ["| data | minutes | family less | difference | 95 % interval | seeds |", "|---|---|---|---|---|---|"]
     of_all = groups([row for row in found if "resampled" in row])
     for (data, method, minutes), theirs in of_all.items():
-        mine = {row["seed"]: row for row in of_all.get((data, "family", minutes), [])}
-        both = [(mine[row["seed"]], row) for row in theirs if row["seed"] in mine]
+        mine = {row["task"]["seed"]: row for row in of_all.get((data, "family", minutes), [])}
+        both = [(mine[seed], row) for row in theirs if (seed := row["task"]["seed"]) in mine]
         if method == "family" or not both:
             continue
         mean = float(np.mean([m["area"] - t["area"] for m, t in both]))
@@ -65,7 +69,7 @@ def draw(found: list[rows.Row], data: str, path: Path) -> None:
     best: dict[str, tuple[float, rows.Row]] = {}
     for (name, method, minutes), of in groups(found).items():
         if name == data and (method not in best or minutes > best[method][0]):
-            best[method] = minutes, min(of, key=lambda r: r["seed"])
+            best[method] = minutes, min(of, key=lambda r: r["task"]["seed"])
     for colour, (method, (minutes, row)) in zip(COLOURS, best.items(), strict=False):
         axes.plot(*row["curve"], color=colour, marker=".", linewidth=1.2, label=f"{method}, {minutes:g} min: {row['area']:.4f}")
     row = next(iter(best.values()))[1]
@@ -81,8 +85,9 @@ def draw(found: list[rows.Row], data: str, path: Path) -> None:
 
 def write(found: list[rows.Row], out: Path) -> None:
     """results.md and a frontier_*.svg for each data set beside the rows."""
+    found = [row for row in found if row["status"] == "done"]
     out.with_suffix(".md").write_text(f"{HEAD}{text(found)}\n\n{BESIDE}{pairs(found)}\n")
-    for data in dict.fromkeys(row["data"] for row in found):
+    for data in dict.fromkeys(row["task"]["data"] for row in found):
         draw(found, data, out.with_name(f"frontier_{data}.svg"))
 
 

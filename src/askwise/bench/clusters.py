@@ -62,8 +62,8 @@ def client_of(engine: str, processes: int) -> Iterator[Any]:
 def completed(client: Any, jobs: Sequence[Any], submit: Any, span: int | None = None) -> Iterator[tuple[int, Any]]:
     """Number and result of each job, or the exception that it came to, in the order in which they end.
 
-    `submit(job)` gives a future. A few jobs are handed over at a time; with `span`, none that is so many rounds ahead of the first
-    one that has not ended.
+    `submit(job)` gives a future. A few jobs are handed over at a time; with `span`, none that is so many rounds ahead of the
+    first one that has not ended.
     """
     from distributed import as_completed
 

@@ -134,13 +134,10 @@ def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -
     from askwise.bench.engine import checked, cores
 
     with client_of(checked(engine), cores()) as client:
-        saved = _saved(model)
-        sent = [send(client, saved)]
+        sent = send(client, _saved(model))
 
-        def submit(part: Part, again: bool) -> Any:
-            if again and sent[0].status != "finished":
-                sent[0] = send(client, saved)
-            return client.submit(score_on_worker, sent[0], sent[0].key, asdict(part), ids, pure=False)
+        def submit(part: Part) -> Any:
+            return client.submit(score_on_worker, sent, sent.key, asdict(part), ids, pure=False)
 
         early: dict[int, bytes | Exception] = {}  # those that came before their turn
         turn = 0

@@ -53,6 +53,8 @@ def test_methods_win_over_data_and_data_over_the_plan() -> None:
 def test_methods_that_are_left_out_of_a_data_set() -> None:
     tasks = made(data=["digits", {"name": "wine", "without": ["slow"]}], methods=["cegb", {"name": "aaco", "label": "slow"}])
     assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("digits", "slow"), ("wine", "cegb")]
+    tasks = made(data=["digits", "wine"], methods=["cegb", {"name": "aaco", "only": ["wine"]}])
+    assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("wine", "cegb"), ("wine", "aaco")]
 
 
 def test_a_task_goes_through_json() -> None:
@@ -87,6 +89,7 @@ MISTAKES = [
     ({"data": [{"name": "digits", "target": "y"}]}, "`target`, which is for files"),
     ({"data": [{"file": "nowhere.csv", "target": "y"}]}, "there is no file 'nowhere.csv'"),
     ({"data": [{"name": "digits", "without": ["randm"]}]}, "did you mean 'random'?"),
+    ({"methods": [{"name": "random", "only": ["digit"]}]}, "`only` of 'random' names the data 'digit'; did you mean 'digits'?"),
     ({"methods": ["gdsf"]}, "there is no method 'gdsf'; did you mean 'gdfs'?"),
     ({"methods": ["random", "random"]}, "the label 'random' is there twice; give one of them a label"),
     ({"methods": ["random", {"name": "random", "label": "lots"}]}, "'random' and 'lots' are the same method"),

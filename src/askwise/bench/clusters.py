@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import uuid
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from askwise.files import write_whole
 
 Row = dict[str, Any]
 
-TRIES = 4  # of a task whose worker, or whose data, was lost
+RETRIES = 3  # of a task that could not be begun; Dask itself runs those of a worker that died again
 AHEAD = 2  # tasks for each thread of the cluster that are handed over at a time
 PATIENCE = 30  # seconds to find a scheduler, and a worker
 
@@ -61,49 +62,42 @@ def client_of(engine: str, processes: int) -> Iterator[Any]:
 def completed(client: Any, jobs: Sequence[Any], submit: Any, span: int | None = None) -> Iterator[tuple[int, Any]]:
     """Number and result of each job, or the exception that it came to, in the order in which they end.
 
-    `submit(job, again)` gives a future; `again` says that what the job had been sent was lost with a worker. With `span`, no job
-    begins that is so many rounds ahead of the first one that has not ended.
+    `submit(job)` gives a future. A few jobs are handed over at a time; with `span`, none that is so many rounds ahead of the
+    first one that has not ended.
     """
     from distributed import as_completed
 
-    todo, running, ended = deque((i, 1) for i in range(len(jobs))), dict[Any, tuple[int, int]](), as_completed()
+    todo, running, ended = deque(range(len(jobs))), dict[Any, int](), as_completed()
     while todo or running:
         most = AHEAD * max(sum(client.nthreads().values()), 1)
-        while todo and len(running) < most:
-            i, tried = todo[0]
-            if span is not None and running and i - min(j for j, _ in running.values()) >= span * most:
-                break
-            todo.popleft()
+        while todo and len(running) < most and (span is None or todo[0] - min(running.values(), default=todo[0]) < span * most):
+            i = todo.popleft()
             try:
-                future = submit(jobs[i], tried > 1)
+                future = submit(jobs[i])
             except Exception as error:
                 yield i, error
                 continue
-            running[future] = i, tried
+            running[future] = i
             ended.add(future)
-        if not running:
-            continue
-        future = next(ended)
-        i, tried = running.pop(future)
-        try:
-            result = future.result()
-        except Exception as error:
-            if tried < TRIES and future.status in ("cancelled", "lost"):
-                todo.appendleft((i, tried + 1))
-                continue
-            result = error
-        yield i, result
+        if running:
+            future = next(ended)
+            i = running.pop(future)
+            try:
+                result = future.result()
+            except Exception as error:
+                result = error
+            yield i, result
 
 
 def on_cluster(client: Any, tasks: Sequence[Task], data: Parcels) -> Iterator[Row]:
     """The row of each task, in the order in which they end."""
     sent: dict[str, Any] = {}
 
-    def submit(task: Task, again: bool) -> Any:
+    def submit(task: Task) -> Any:
         key = parcels.key(task)
-        if key not in sent or (again and sent[key].status != "finished"):
+        if key not in sent:
             sent[key] = send(client, data.of(task).read_bytes())
-        return client.submit(on_worker, task.to_dict(), sent[key], sent[key].key, pure=False, retries=TRIES - 1)
+        return client.submit(on_worker, task.to_dict(), sent[key], sent[key].key, pure=False, retries=RETRIES)
 
     for i, row in completed(client, tasks, submit):
         task = tasks[i]
@@ -114,14 +108,22 @@ def on_cluster(client: Any, tasks: Sequence[Task], data: Parcels) -> Iterator[Ro
 
 
 def send(client: Any, data: bytes) -> Any:
-    """To all workers, so that it outlives any of them; those that come later fetch it from the others."""
-    return client.scatter(data, broadcast=True, hash=False)
+    """Data that workers get when they need it, from each other once one has it. It goes out as a task, not by `scatter`: what is
+    scattered is lost with the worker that has it, and scattering waits for ever for a worker that dies meanwhile."""
+    import dask
+
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # it is meant
+        return client.submit(_same, data, key=f"askwise-data-{uuid.uuid4().hex}", retries=RETRIES)
 
 
 # ---------------------------------------------------------------------- on a worker
 
 _idle: queue.SimpleQueue[Nest] = queue.SimpleQueue()
 KEPT = 8  # files of data on a worker
+
+
+def _same(data: bytes) -> bytes:
+    return data
 
 
 def on_worker(task: dict[str, Any], data: bytes, name: str) -> Row:

@@ -20,7 +20,6 @@ from askwise.errors import InputError, did_you_mean
 
 PARTS = ("train", "validation", "test")
 MOST_ROWS = {"train": 0, "validation": 10_000, "test": 30_000}  # 0: all; the standard error of a score is then 0.003 or less
-IMPUTATIONS = ("mean", "mice")
 FRONTIER = "frontier"  # in place of a budget: all that the method can make
 KINDS = {"price": Tradeoff, "average": AverageBudget, "hard": HardBudget}
 
@@ -39,7 +38,7 @@ SETTINGS = (
 OF_PLAN = ("name", "about", "data", "methods", *SETTINGS)
 OF_DATA = ("name", "without", *SETTINGS)
 OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares")
-OF_METHOD = ("name", "label", "imputation", "options", *SETTINGS)
+OF_METHOD = ("name", "label", "only", "imputation", "options", *SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -139,8 +138,13 @@ def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
             if label not in labels:
                 raise InputError(f"`without` of {d['name']!r} names the method {label!r}; {did_you_mean(label, labels)}")
     tasks: list[Task] = []
+    names = [d["name"] for d in data]
+    for m in methods:
+        for name_of_data in m.get("only", ()):
+            if name_of_data not in names:
+                raise InputError(f"`only` of {m['label']!r} names the data {name_of_data!r}; {did_you_mean(name_of_data, names)}")
     for d, m in itertools.product(data, methods):
-        if m["label"] not in d.get("without", ()):
+        if m["label"] not in d.get("without", ()) and d["name"] in m.get("only", names):
             tasks += _tasks(_joined(given, d, m), d, m, folder)
     labels_of: dict[str, str] = {}
     for task in tasks:
@@ -220,8 +224,11 @@ def _method(entry: dict[str, Any]) -> dict[str, Any]:
     if "." not in name and name not in methods.names():
         raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), methods.names())}")
     imputation = entry.get("imputation")
-    if imputation not in (None, *IMPUTATIONS):
-        raise InputError(f"`imputation` of {name!r} is {imputation!r}; it must be {' or '.join(map(repr, IMPUTATIONS))}")
+    if imputation is not None:
+        from askwise.data.imputing import KINDS
+
+        if imputation not in KINDS:
+            raise InputError(f"`imputation` of {name!r} is {imputation!r}; it must be {' or '.join(map(repr, KINDS))}")
     if not isinstance(entry.get("options", {}), dict):
         raise InputError(f"`options` of {name!r} is {entry['options']!r}; it must be a table")
     label = name.rpartition(".")[2] + (f" {imputation}" if imputation else "")

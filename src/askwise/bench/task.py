@@ -80,7 +80,7 @@ def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
         if task.remove:
             train, validation = (imputing.remove(p, task.remove, 2 * task.seed + i) for i, p in enumerate((train, validation)))
         if task.imputation:
-            train, validation = given_to(getattr(imputing, task.imputation), train, validation, seed=task.seed)
+            train, validation = imputing.impute(task.imputation, train, validation, seed=task.seed)
     return train, validation
 
 

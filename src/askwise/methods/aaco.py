@@ -217,8 +217,12 @@ class Aaco:
         says = test < 0
         action = first_test + test
         if says.any():
-            action[says] = decide(self.outlook.classify(state.values[says], state.mask[says]), self.loss)
+            action[says] = decide(self.belief(state.keep(says)), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities."""
+        return self.outlook.classify(state.values, state.mask)
 
     def choose(self, state: State) -> Ints:
         """B: the test to buy, -1 where there is none. Cases that hold the same and may buy the same are looked at together."""

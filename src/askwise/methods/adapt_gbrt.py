@@ -217,9 +217,20 @@ class Gated:
         wanted, leaf = self.cheap.walk(values, buyable[:, self.owner])
         action = self.first_test + self.owner[wanted]
         ends = wanted < 0
-        p = unweighted(cheap_probabilities(self.cheap.total(leaf[ends])), self.stakes)
-        action[ends] = decide(p, self.loss)
+        action[ends] = decide(self._cheaply(leaf[ends]), self.loss)
         return action
+
+    def _cheaply(self, leaf: Ints) -> Doubles:
+        return unweighted(cheap_probabilities(self.cheap.total(leaf)), self.stakes)
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities, those of the expensive model for cases that the gate sends there."""
+        waiting = state.legal[:, self.first_test :][:, self.owner]
+        on = self.gate.total(self.gate.walk(state.values, waiting)[1])[:, 0] > 0
+        p = self._cheaply(self.cheap.walk(state.values, waiting)[1])
+        if on.any():
+            p[on] = self.expensive(state.values[on])
+        return p
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,7 +137,15 @@ class Opportunistic:
     @torch.inference_mode()
     def decide(self, seen: Tensor) -> Ints:
         """B: the class with the least expected loss."""
-        return decide(unweighted(self.network.belief(seen, self.noise).numpy().astype(np.float64), self.stakes), self.loss)
+        return decide(self._believed(seen), self.loss)
+
+    @torch.inference_mode()
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities."""
+        return self._believed(inputs(state.values, state.mask))
+
+    def _believed(self, seen: Tensor) -> Doubles:
+        return unweighted(self.network.belief(seen, self.noise).numpy().astype(np.float64), self.stakes)
 
 
 class Trainer:

@@ -277,7 +277,7 @@ def noise(rows: int, seed: int) -> Problem:
 
 
 def best_on_noise(name: str) -> float:
-    """The best accuracy of some points on other rows of noise. To say 0 is right for three of five; who notices gaps knows nine of
+    """The best accuracy of some points on other rows of noise. To say 0 is right for three of five, to notice gaps for nine of
     ten."""
     points = METHODS[name].points
     time = {"steps": 200, "seconds": 60} if "steps" in inspect.signature(points).parameters else {"seconds": 0.5}

@@ -28,6 +28,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluate import evaluate
 from askwise.methods import adapt_gbrt, static_gbm
+from askwise.methods.exact import Exact
 
 # What a method cannot do, and says so. Everything else must work.
 REFUSES = {
@@ -182,6 +183,18 @@ def test_a_case_alone_is_as_in_a_batch(name, variant):
         together, alone = rollout(problem, policy, None), rollout(problem, policy, None, chunk=1)
         assert (together.mask == alone.mask).all()
         assert (together.decision == alone.decision).all()
+
+
+@pytest.mark.parametrize("variant", [variant for variant in WORLDS if variant not in REFUSES["exact"]])
+@pytest.mark.parametrize("name", WITH_POINTS)
+def test_nothing_is_better_than_the_exact_optimum(name, variant):
+    """On the rows that both have learned from."""
+    problem = problem_of(variant)
+    corners = Exact(problem).corners()
+    cost, loss = ([float(getattr(corner, part)) for corner in corners] for part in ("cost", "loss"))
+    for policy in some(policies(name, variant)):
+        found = measure(problem, policy, None)
+        assert found.loss >= np.interp(found.cost, cost, loss) - 1e-9
 
 
 def arms(policy: Policy) -> list[tuple[float, Policy]]:

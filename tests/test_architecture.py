@@ -17,7 +17,7 @@ LEVELS = [
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
     {"estimator", "learning", "benchmark", "session", "store", "export", "gym", "plots", "model"},
-    {"fitting", "report", "bench"},
+    {"fitting", "report", "bench", "scoring"},
     {"cli", "web", "__main__"},
 ]
 WITHOUT_TORCH = [

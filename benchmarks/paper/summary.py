@@ -183,17 +183,16 @@ def text() -> str:
                 any_rows = True
                 made = course(of) if kind == "progress" else TABLES[kind](of)
                 parts += [f"From `results/{name}.jsonl`, {len(of)} runs.", markdown("", made).removeprefix("# \n\n").strip()]
-                parts += [
-                    f"![{title}](results/{path.name})" for path in sorted(RESULTS.glob(f"{name}_*.svg")) if of_plan(path, name)
-                ]
+                parts += [f"![{title}](results/{path.name})" for path in drawn_for(name)]
         if not any_rows:
             parts.append("Not run yet.")
     return "\n\n".join(parts)
 
 
-def of_plan(path: Path, name: str) -> bool:
-    """Pictures of lambda_small are not those of lambda."""
-    return path.stem.startswith(f"{name}_small") == name.endswith("_small")
+def drawn_for(name: str) -> list[Path]:
+    """The pictures of a plan; those of lambda_small are not those of lambda."""
+    small = [] if name.endswith("_small") else list(RESULTS.glob(f"{name}_small_*.svg"))
+    return sorted(set(RESULTS.glob(f"{name}_*.svg")) - set(small))
 
 
 # ---------------------------------------------------------------------- pictures

@@ -5,9 +5,12 @@ The worlds are those of tests/core/worlds.py with their values made discrete, so
 """
 
 import inspect
+import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluate import evaluate
 from askwise.methods import adapt_gbrt, static_gbm
+from askwise.methods.exact import Exact
 
 # What a method cannot do, and says so. Everything else must work.
 REFUSES = {
@@ -33,7 +37,17 @@ REFUSES = {
 # What learns from rows only as far as they go, and so still notices who has a test. Nothing may be added.
 NOTICES_GAPS = {"family", "paper"}
 
-METHODS: dict[str, Any] = {name: methods.get(name) for name in methods.names()}
+
+def of_the_page() -> ModuleType:
+    """The method that docs/adding_a_method.md shows."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "adding_a_method.md").read_text()
+    module, code = ModuleType("sure_enough"), re.search(r"^```python\n(.*?)^```", page, re.M | re.S)[1]
+    exec(compile(code, "sure_enough", "exec"), module.__dict__)
+    assert len(code.splitlines()) <= 60
+    return module
+
+
+METHODS: dict[str, Any] = {name: methods.get(name) for name in methods.names()} | {"sure-enough": of_the_page()}
 WITH_POINTS = [name for name, method in METHODS.items() if hasattr(method, "points")]
 OURS = {name for name, method in METHODS.items() if getattr(method, "__name__", "").startswith("askwise.methods.")}
 
@@ -171,6 +185,18 @@ def test_a_case_alone_is_as_in_a_batch(name, variant):
         assert (together.decision == alone.decision).all()
 
 
+@pytest.mark.parametrize("variant", [variant for variant in WORLDS if variant not in REFUSES["exact"]])
+@pytest.mark.parametrize("name", WITH_POINTS)
+def test_nothing_is_better_than_the_exact_optimum(name, variant):
+    """On the rows that both have learned from."""
+    problem = problem_of(variant)
+    corners = Exact(problem).corners()
+    cost, loss = ([float(getattr(corner, part)) for corner in corners] for part in ("cost", "loss"))
+    for policy in some(policies(name, variant)):
+        found = measure(problem, policy, None)
+        assert found.loss >= np.interp(found.cost, cost, loss) - 1e-9
+
+
 def arms(policy: Policy) -> list[tuple[float, Policy]]:
     """Policies without a draw, and the probability with which each is followed."""
     if not isinstance(policy, Mixture):
@@ -277,7 +303,7 @@ def noise(rows: int, seed: int) -> Problem:
 
 
 def best_on_noise(name: str) -> float:
-    """The best accuracy of some points on other rows of noise. To say 0 is right for three of five; who notices gaps knows nine of
+    """The best accuracy of some points on other rows of noise. To say 0 is right for three of five, to notice gaps for nine of
     ten."""
     points = METHODS[name].points
     time = {"steps": 200, "seconds": 60} if "steps" in inspect.signature(points).parameters else {"seconds": 0.5}

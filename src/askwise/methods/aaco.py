@@ -9,8 +9,8 @@ is the plan. If it is o itself the class is said; otherwise the one test of the 
 with its value the neighbours and the plan are looked for again. A plan is a set, so two tests that tell something only together
 are found. Nothing but the classifier is trained. After Valancius, Lennon and Oliva (2024).
 
-Gaps of training rows are filled by lot with values of the same class. A policy does not see which tests a case knew before, unless
-all cases know them; so a plan may seem cheaper than it is to a case that knew a test with a set-up, or a derived one.
+Gaps of training rows are filled by lot with values of the same class. A policy does not see which tests a case knew before,
+unless all cases know them; so a plan may seem cheaper than it is to a case that knew a test with a set-up, or a derived one.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ by a kill, its input closes, and it takes the running task with it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
@@ -21,6 +22,9 @@ from typing import Any
 from askwise.bench.plan import Task
 
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # tasks that may use more say so themselves
+
+# what tasks would have to wait for; the second is imported by torch itself with the first optimiser, and takes as long as torch
+FIRST = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model", "askwise.bench.task", "askwise.bench.parcels")
 
 
 class Nest:
@@ -68,10 +72,9 @@ class Nest:
 
 def serve() -> None:
     """Reads tasks until the input ends."""
-    import lightgbm  # noqa: F401  here, so that no task has to wait for it
-    import torch  # noqa: F401
-
-    from askwise.bench import task as _  # noqa: F401
+    for name in FIRST:
+        with suppress(ImportError):
+            importlib.import_module(name)
 
     told, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)

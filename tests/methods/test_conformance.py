@@ -24,6 +24,7 @@ from askwise.core import masked
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import Cases, Episodes, State, measure, rollout
 from askwise.core.policy import Always, Choice, Mixture, Policy
+from askwise.core.prefixes import decide
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluate import evaluate

@@ -1,6 +1,6 @@
 """What Dask costs: a plan of 60 small tasks on a local cluster of two workers against the plain pool of two processes.
 
-    ./dev sh python -m benchmarks.bench.speed [--rounds 3] [--seeds 20] [--steps 300] [--out benchmarks/bench/speed.json]
+    ./dev sh python -m benchmarks.bench.speed [--rounds 3] [--seeds 20] [--steps 1500] [--out benchmarks/bench/speed.json]
 
 Both run the whole command, in turns, so that a busy machine slows both: `askwise bench` with its start and, for `dask`, that of
 the cluster. `running cluster` is the same with a cluster that was there before. Tasks learn for a fixed number of steps, so that
@@ -72,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=20, help="tasks for each of three data sets")
-    parser.add_argument("--steps", type=int, default=300, help="of learning in each task")
+    parser.add_argument("--steps", type=int, default=1500, help="of learning in each task")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     result = measured(given.rounds, given.seeds, given.steps)

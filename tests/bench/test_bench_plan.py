@@ -129,6 +129,7 @@ def test_mistakes_are_told_in_one_sentence(given: dict, says: str) -> None:
         ("data = [", [], "is not TOML"),
         ('data = ["digits"]\nmethods = ["randon"]', [], "the plan 'p.toml': there is no method 'randon'"),
         ('data = ["digits"]\nmethods = ["random"]', ["--engine", "spark"], "the engine is 'spark'"),
+        ('data = ["digits"]\nmethods = ["random"]', ["--engine", "10.0.0.5:8786"], "it must be 'local', 'dask' for a cluster"),
         ('data = ["digits"]\nmethods = ["random"]', ["--processes", "0"], "--processes is 0"),
         ('data = ["digits"]\nmethods = ["random"]', ["--out", "no/where.jsonl"], "its folder is not there"),
     ],

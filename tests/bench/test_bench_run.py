@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from askwise.bench import parcels, plan, rows
+from askwise.bench.task import prepared
 from askwise.data import named
 from commands import run
 
@@ -139,6 +140,24 @@ def test_a_parcel_holds_all_of_a_split(tmp_path: Path) -> None:
         for part in ("train", "validation", "test"):
             assert getattr(again, part).fingerprint == getattr(parts, part).fingerprint
             assert np.array_equal(getattr(again, part).y, getattr(parts, part).y)
+
+
+def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Path) -> None:
+    methods = ["random", *({"name": "random", "imputation": kind} for kind in ("mean", "mice"))]
+    tasks = plan.made({"data": ["wine"], "methods": methods, "remove": [0, 0.5]}, tmp_path).tasks
+    parts = parcels.load(tasks[0])
+    for task in tasks:
+        train, validation = prepared(task, parts)
+        if task.remove and task.imputation is None:
+            assert 0.4 < np.mean(train.available) < 0.6
+            assert 0.4 < np.mean(validation.available) < 0.6
+            assert not np.array_equal(train.available[: len(validation)], validation.available)
+        else:
+            assert train.available is None
+            assert validation.available is None
+        assert (len(train), len(validation)) == (len(parts.train), len(parts.validation))
+        assert np.array_equal(train.X, parts.train.X) == (task.remove == 0)
+    assert parts.test.available is None
 
 
 def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:

@@ -150,7 +150,7 @@ def test_cases_in_progress_hold_only_what_they_can(more):
     live = Live(learner(data), 50)
     rng, ends = np.random.default_rng(0), 0
     for _ in range(30):
-        available = np.ones_like(live.mask) if data.available is None else data.available[live.row]
+        available = ~live.lost
         assert not (live.mask & ~available).any()
         assert (live.mask[:, 2] == available[:, 2]).all()  # what is free is always there
         if data.known is not None:

@@ -22,8 +22,9 @@ from worlds import VARIANTS
 from askwise import methods
 from askwise.core import masked
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.core.episode import Episodes, State, measure, rollout
+from askwise.core.episode import Cases, Episodes, State, measure, rollout
 from askwise.core.policy import Always, Choice, Mixture, Policy
+from askwise.core.prefixes import decide
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluate import evaluate
@@ -253,6 +254,21 @@ def test_labels_are_not_looked_at(name, variant):
         for y in (None, (np.asarray(problem.y) + 1) % K):
             again = rollout(replace(problem, y=y), policy, None)
             assert (done.action == again.action).all()
+
+
+@pytest.mark.parametrize("variant", ["plain", "class weights"])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_said_is_the_best_of_what_is_believed(name, variant):
+    """Where a policy tells its class probabilities, from which AUROC is computed."""
+    problem = problem_of(variant)
+    for policy in some(policies(name, variant)):
+        if not hasattr(policy, "belief"):
+            assert name == "exact" or hasattr(policy, "values")
+            continue
+        done = rollout(problem, policy, None)
+        p = policy.belief(Cases(problem, done.row, done.mask, None).observe())
+        assert p.sum(1) == pytest.approx(np.ones(len(problem)))
+        assert (decide(p, problem.loss) == done.decision).all()
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import tempfile
 import threading
 from collections import Counter
@@ -25,7 +26,7 @@ LOCAL, DASK = "local", "dask"
 
 def checked(engine: str) -> str:
     """One of the words that name an engine."""
-    if engine not in (LOCAL, DASK) and not engine.removeprefix("dask://").rpartition(":")[2].isdigit():
+    if engine not in (LOCAL, DASK) and not re.fullmatch(r"dask://[^/\s]+:\d+", engine):
         raise InputError(
             f"the engine is {engine!r}; it must be 'local', 'dask' for a cluster on this machine, or dask://HOST:PORT"
         )

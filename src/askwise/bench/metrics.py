@@ -74,10 +74,11 @@ def _leaning(policy: Policy, state: State) -> Doubles | None:
             both[who] = some
         return both
     if hasattr(policy, "belief"):
-        return np.asarray(policy.belief(state)[:, 1], float)
+        p: Doubles = np.asarray(policy.belief(state), float)
+        return p[:, 1]
     if hasattr(policy, "values"):
-        q = np.asarray(policy.values(state)[:, :2], float)
-        return q[:, 1] - q[:, 0]
+        q: Doubles = np.asarray(policy.values(state), float)
+        return np.subtract(q[:, 1], q[:, 0])
     return None
 
 

@@ -7,12 +7,14 @@ by a kill, its input closes, and it takes the running task with it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +24,9 @@ from askwise.bench.plan import Task
 
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # tasks that may use more say so themselves
 
+# what tasks would have to wait for; the second is imported by torch itself with the first optimiser, and takes as long as torch
+FIRST = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model", "askwise.bench.task", "askwise.bench.parcels")
+
 
 class Nest:
     """The server, as whoever starts it sees it."""
@@ -29,10 +34,10 @@ class Nest:
     def __init__(self) -> None:
         # what can be imported here can be imported there
         environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115  why it could not start, if it could not
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "askwise.bench.nest"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env=environment,
-            start_new_session=True,  # Ctrl-C is for whoever reads the rows, who then closes the nest
+            [sys.executable, "-m", "askwise.bench.nest"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,
+            env=environment, start_new_session=True,  # Ctrl-C is for whoever reads the rows, who then closes the nest
         )  # fmt: skip
 
     def run(self, task: Task, data: Path) -> dict[str, Any]:
@@ -45,8 +50,10 @@ class Nest:
             line = self.process.stdout.readline()
             return dict(json.loads(line))
         except (OSError, ValueError):
+            self.said.seek(0)
+            reason = (self.said.read().decode(errors="replace").strip().splitlines() or [""])[-1]
             self.close()
-            raise RuntimeError("the process that starts tasks has died") from None
+            raise RuntimeError(f"the process that starts tasks has died{f' ({reason})' if reason else ''}") from None
 
     def stop(self) -> None:
         """Makes it end what it runs, and itself; to be called from anywhere."""
@@ -59,6 +66,7 @@ class Nest:
         self.stop()
         assert self.process.stdout is not None
         self.process.stdout.close()
+        self.said.close()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -68,14 +76,13 @@ class Nest:
 
 def serve() -> None:
     """Reads tasks until the input ends."""
-    import lightgbm  # noqa: F401  here, so that no task has to wait for it
-    import torch  # noqa: F401
-
-    from askwise.bench import task as _  # noqa: F401
+    for name in FIRST:
+        with suppress(ImportError):
+            importlib.import_module(name)
 
     told, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1):  # whatever a method prints must not get between the rows
+    for stream in (0, 1, 2):  # whatever a method prints must not get between the rows
         os.dup2(nothing, stream)
     lines = os.fdopen(told, "rb")
     while line := lines.readline():

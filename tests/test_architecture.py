@@ -13,11 +13,11 @@ FILES = sorted(SRC.rglob("*.py"))
 CORE = sorted((SRC / "core").glob("*.py"))
 
 LEVELS = [
-    {"errors", "files"},
+    {"errors", "files", "pages"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
     {"estimator", "learning", "benchmark", "session", "store", "export", "gym", "plots", "model"},
-    {"fitting", "report"},
+    {"fitting", "report", "bench", "scoring"},
     {"cli", "web", "__main__"},
 ]
 WITHOUT_TORCH = [

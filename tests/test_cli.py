@@ -23,7 +23,7 @@ from patients import classifier, patients
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-COMMANDS = ["fit", "predict", "evaluate", "frontier", "inspect", "datasets", "methods"]
+COMMANDS = ["fit", "predict", "evaluate", "frontier", "inspect", "datasets", "methods", "bench"]
 
 
 @pytest.fixture(scope="module")

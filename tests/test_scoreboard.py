@@ -1,53 +1,33 @@
-"""The scoreboard's runner: rows, table and pictures, and that nothing is run twice."""
+"""The scoreboard: its plan, its rows as they are committed, and the table and pictures made of them."""
 
 from pathlib import Path
 
-import pytest
-
-from askwise.core.policy import Always
+from askwise.bench import plan
+from askwise.bench.run import left
 from benchmarks import rows
-from benchmarks.scoreboard import run
+from benchmarks.scoreboard import table
+
+HERE = Path(table.__file__).parent
 
 
-@pytest.fixture
-def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A method that takes no time and leaves a mark whenever it is called, also from another process."""
-    marks = tmp_path / "marks"
-    marks.mkdir()
-
-    def points_of(method: str):
-        def points(problem, validation, *, seconds, seed, threads):
-            (marks / f"{method} {seed} {len(list(marks.iterdir()))}").touch()
-            return [Always(0), Always(1)]
-
-        return points
-
-    monkeypatch.setattr(run, "points_of", points_of)
-    return marks
+def test_the_plan_and_what_of_it_is_done() -> None:
+    read, there = plan.read(HERE / "plan.toml"), rows.read(HERE / "results.jsonl")
+    tasks = {(t.data, t.label, t.seed): t for t in read.tasks}
+    assert ("mnist", "paper", 0) not in tasks  # the paper's algorithm runs on small sets only
+    assert [key for key in tasks if key[1] == "convolutions"] == [("cifar", "convolutions", 0)]
+    assert {t.class_weight for t in read.tasks if t.data in ("nhanes", "ann_thyroid", "thyroid")} == {"balanced"}
+    todo = {(t.data, t.label, t.seed) for t in left(read, there)}
+    for done in (("digits", "family", 2), ("cifar", "convolutions", 0), ("mnist", "family", 0), ("thyroid", "static-gbm", 1)):
+        assert done in tasks
+        assert done not in todo  # nothing is run twice
 
 
-def test_it_goes_on_where_it_was(tmp_path: Path, calls: Path) -> None:
-    out = tmp_path / "out" / "results.jsonl"
-    words = ["--data", "digits", "--minutes", "0.1", "--out", str(out)]
-    run.main([*words, "--methods", "one", "--seeds", "0", "1"])
-    assert len(list(calls.iterdir())) == 2
-    with out.open("a") as file:
-        file.write('{"data": "digits", "cut sho')  # killed while writing
-    run.main([*words, "--methods", "one", "two", "--seeds", "0", "1"])
-    assert sorted(p.name[:5] for p in calls.iterdir()) == ["one 0", "one 1", "two 0", "two 1"]
-    found = rows.read(out)
-    assert [(r["method"], r["seed"]) for r in found] == [("one", 0), ("one", 1), ("two", 0), ("two", 1)]
-    assert found[0]["area"] == pytest.approx(0.1, abs=0.03)
-    assert found[0]["memory_mb"] > 10
-    assert [len(point) for point in found[0]["test"]] == [4, 4]
-    text = out.with_suffix(".md").read_text()
-    assert text.count("| digits |") == 2
-    assert out.with_name("frontier_digits.svg").read_text().startswith("<?xml")
-
-
-def test_jobs() -> None:
-    jobs = list(run.jobs_of(("mnist", "digits"), ("paper", "family"), 5, None))
-    assert [(j["data"], j["method"], j["seed"]) for j in jobs] == [
-        ("mnist", "family", 0),  # the paper's algorithm runs on small sets only
-        *(("digits", method, seed) for method in ("paper", "family") for seed in (0, 1, 2)),
-    ]
+def test_the_table_is_that_of_the_rows(tmp_path: Path) -> None:
+    found = rows.read(HERE / "results.jsonl")
+    some = [row for row in found if row["task"]["data"] in ("digits", "forest")]
+    table.write([*some, {"task": some[0]["task"], "status": "failed", "why": "for no reason"}], tmp_path / "results.jsonl")
+    text = (tmp_path / "results.md").read_text()
+    assert text.count("| digits |") == 7
+    committed = (HERE / "results.md").read_text()
+    assert all(line in committed for line in text.splitlines())
+    assert (tmp_path / "frontier_digits.svg").read_text().startswith("<?xml")

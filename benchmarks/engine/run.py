@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from askwise.core.budget import AverageBudget
+from askwise.core.budget import AverageBudget, Budget
 from askwise.core.config import TrainConfig
 from askwise.data.named import load
 from askwise.evaluate import evaluate
@@ -29,16 +29,20 @@ CONFIG = TrainConfig.paper("miniboone").scaled(size=0.04, time=0.2, window_epoch
 
 def one(data: str, b: float, seed: int, minutes: float) -> rows.Row:
     """One run: what was expected on validation rows, what came out on test rows, and the course."""
+    return course(data, AverageBudget(b), CONFIG, seed, minutes)
+
+
+def course(data: str, budget: Budget, config: TrainConfig, seed: int, minutes: float) -> rows.Row:
+    """The same for any budget and any settings."""
     parts = load(data, seed, WEIGHTS[data])  # where there is no official split, another seed is another split
-    budget = AverageBudget(b)
-    run = paper.run(parts.train, parts.validation, budget, CONFIG, seed, time_limit=60 * minutes)
+    run = paper.run(parts.train, parts.validation, budget, config, seed, time_limit=60 * minutes)
     test = evaluate(run.policy, parts.test, budget)
-    course = [[r.step, r.lam, r.train.cost, r.validation.accuracy] for r in run.history.records[1:]]
+    points = [[r.step, r.lam, r.train.cost, r.validation.accuracy] for r in run.history.records[1:]]
     return {
         "expected_cost": run.expected.cost, "expected_accuracy": run.expected.accuracy, "cost": test.cost, "loss": test.loss,
         "accuracy": test.accuracy, "balanced_accuracy": test.balanced_accuracy, "steps": run.history.records[-1].step,
         "stopped": run.stopped, "share": run.blend.share, "seconds": round(run.seconds, 1),
-        "course": [[round(v, 5) for v in point] for point in course],
+        "course": [[round(v, 5) for v in point] for point in points],
     }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The scoreboard's table and pictures, from its rows alone.
 
+./dev sh askwise bench benchmarks/scoreboard/plan.toml --out benchmarks/scoreboard/results.jsonl
 ./dev sh python -m benchmarks.scoreboard.table
 """
 
@@ -7,17 +8,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
-from askwise.plots.canvas import COLOURS, empty, legend, save, tidy
+from askwise import plots
+from askwise.bench.entries import Entry, difference
 from benchmarks import rows
 
 HEAD = (
-    "Made by `./dev sh python -m benchmarks.scoreboard.run`: area under the frontier on test cases, mean and deviation over "
+    "Made by `./dev sh askwise bench benchmarks/scoreboard/plan.toml --out benchmarks/scoreboard/results.jsonl` and "
+    "`./dev sh python -m benchmarks.scoreboard.table`: area under the frontier on test cases, mean and deviation over "
     "seeds; of several times, all are shown. Score: accuracy, and 1 - expected loss where classes are uneven (nhanes, "
     "ann_thyroid, thyroid).\n\n"
 )
 
+AT = {"forest": ("4.5", "6.5"), "mnist": ("10", "20", "50")}  # mean costs at which the score is shown
 BESIDE = "The same test cases, drawn 200 times with repetition, for both methods; differences are means over seeds.\n\n"
 
 
@@ -25,7 +27,8 @@ def groups(found: list[rows.Row]) -> dict[tuple[str, str, float], list[rows.Row]
     """The rows of all seeds, by data set, method and minutes, in the order in which they first came."""
     grouped: dict[tuple[str, str, float], list[rows.Row]] = {}
     for row in found:
-        grouped.setdefault((row["data"], row["method"], row["minutes"]), []).append(row)
+        task = row["task"]
+        grouped.setdefault((task["data"], task["label"], task["minutes"]), []).append(row)
     return dict(sorted(grouped.items(), key=lambda item: [r[0] for r in grouped].index(item[0][0])))
 
 
@@ -35,7 +38,7 @@ def text(found: list[rows.Row]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for (data, method, minutes), of in groups(found).items():
-        at = ", ".join(f"{cost}: {rows.spread([r['at'][cost] for r in of], 4)}" for cost in of[0]["at"])
+        at = ", ".join(f"{cost}: {rows.spread([r['accuracy_at'][cost] for r in of], 4)}" for cost in AT.get(data, ()))
         taken, area = (rows.spread([r[name] for r in of], digits) for name, digits in (("minutes_taken", 1), ("area", 4)))
         cells = (data, method, f"{minutes:g}", taken, area, at, len(of), max(r["memory_mb"] for r in of))
         lines.append("| " + " | ".join(str(c) for c in cells) + " |")
@@ -47,42 +50,34 @@ def pairs(found: list[rows.Row]) -> str:
     lines = ["| data | minutes | family less | difference | 95 % interval | seeds |", "|---|---|---|---|---|---|"]
     of_all = groups([row for row in found if "resampled" in row])
     for (data, method, minutes), theirs in of_all.items():
-        mine = {row["seed"]: row for row in of_all.get((data, "family", minutes), [])}
-        both = [(mine[row["seed"]], row) for row in theirs if row["seed"] in mine]
-        if method == "family" or not both:
-            continue
-        mean = float(np.mean([m["area"] - t["area"] for m, t in both]))
-        low, high = np.quantile(np.mean([np.subtract(m["resampled"], t["resampled"]) for m, t in both], 0), [0.025, 0.975])
-        lines.append(f"| {data} | {minutes:g} | {method} | {mean:+.4f} | {low:+.4f} to {high:+.4f} | {len(both)} |")
+        mine = of_all.get((data, "family", minutes))
+        less = (
+            None
+            if method == "family" or not mine
+            else difference(Entry(data, "family", tuple(mine)), Entry(data, method, tuple(theirs)))
+        )
+        if less is not None:
+            interval = f"{less.low:+.4f} to {less.high:+.4f}"
+            lines.append(f"| {data} | {minutes:g} | {method} | {less.mean:+.4f} | {interval} | {less.seeds} |")
     return "\n".join(lines)
 
 
 def draw(found: list[rows.Row], data: str, path: Path) -> None:
     """The frontier of each method on one data set: its first seed, at the most minutes it was given."""
-    figure = empty(7, 5)
-    axes = figure.add_subplot()
-    tidy(axes)
     best: dict[str, tuple[float, rows.Row]] = {}
     for (name, method, minutes), of in groups(found).items():
         if name == data and (method not in best or minutes > best[method][0]):
-            best[method] = minutes, min(of, key=lambda r: r["seed"])
-    for colour, (method, (minutes, row)) in zip(COLOURS, best.items(), strict=False):
-        axes.plot(*row["curve"], color=colour, marker=".", linewidth=1.2, label=f"{method}, {minutes:g} min: {row['area']:.4f}")
-    row = next(iter(best.values()))[1]
-    if row["total"] > 60:  # most of what happens, happens early
-        axes.set_xscale("symlog", linthresh=row["total"] / 100)
-    axes.set_xlim(0, row["total"])
-    axes.set_xlabel("mean cost per case")
-    axes.set_ylabel("score, test cases")
-    axes.set_title(data)
-    legend(figure, loc="outside lower center", ncols=3)
-    save(figure, path)
+            best[method] = minutes, min(of, key=lambda r: r["task"]["seed"])
+    curves = {f"{method}, {minutes:g} min: {row['area']:.4f}": row["curve"] for method, (minutes, row) in best.items()}
+    total = next(iter(best.values()))[1]["total"]
+    plots.save(plots.frontiers(curves, total, title=data, score="score, test cases"), path)
 
 
 def write(found: list[rows.Row], out: Path) -> None:
     """results.md and a frontier_*.svg for each data set beside the rows."""
+    found = [row for row in found if row["status"] == "done"]
     out.with_suffix(".md").write_text(f"{HEAD}{text(found)}\n\n{BESIDE}{pairs(found)}\n")
-    for data in dict.fromkeys(row["data"] for row in found):
+    for data in dict.fromkeys(row["task"]["data"] for row in found):
         draw(found, data, out.with_name(f"frontier_{data}.svg"))
 
 

@@ -28,7 +28,8 @@ files:
   --loss     CSV: first column the true class, then one column per decision""",
     "predict": """examples:
   askwise predict model.askwise cases.csv --out decisions.csv
-  askwise predict model.askwise cases.csv --ids patient --average-budget 8 --json""",
+  askwise predict model.askwise cases.csv --ids patient --average-budget 8 --json
+  askwise predict model.askwise large.parquet --out decisions.parquet --engine dask""",
     "evaluate": """examples:
   askwise evaluate model.askwise cases.csv --target diagnosis
   askwise evaluate model.askwise --data thyroid --json""",
@@ -43,14 +44,23 @@ files:
   askwise datasets thyroid""",
     "methods": """examples:
   askwise methods""",
+    "bench": """examples:
+  askwise bench plan.toml
+  askwise bench plan.toml --processes 8 --out rows.jsonl
+  askwise bench plan.toml --dry-run
+  askwise bench plan.toml --engine dask://10.0.0.5:8786""",
+    "report": """examples:
+  askwise report plan.jsonl
+  askwise report small.jsonl large.jsonl --out comparison.html --against family""",
 }
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command. 0: done; 1: interrupted or a file could not be written; 2: something was wrong with what was given."""
+    """Runs one command. 0: done; 1: a file could not be written, or tasks of a bench failed; 2: something was wrong with what was
+    given; 130: interrupted."""
     given = parser().parse_args(argv)
     try:
-        given.call(given)
+        return given.call(given) or 0
     except AskwiseError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 2
@@ -62,7 +72,6 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 1
-    return 0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -108,9 +117,12 @@ def parser() -> argparse.ArgumentParser:
 
     predict = command("predict", _predict, "buy and decide for new cases")
     predict.add_argument("model", type=Path)
-    predict.add_argument("cases", type=Path)
+    predict.add_argument("cases", type=Path, help="CSV or Parquet file, or a folder of Parquet files, with one row per case")
     predict.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it comes first in the output")
-    predict.add_argument("--out", type=Path, metavar="FILE", help="CSV, or JSON with --json, to write (default: print)")
+    predict.add_argument("--out", type=Path, metavar="FILE",
+                         help="file to write: .parquet, otherwise CSV, or JSON with --json (default: print)")  # fmt: skip
+    predict.add_argument("--engine", default="local", metavar="ENGINE",
+                         help="for Parquet: local (default), dask for a cluster of this machine, dask://HOST:PORT")  # fmt: skip
     _budget(predict)
     _json(predict)
 
@@ -134,6 +146,20 @@ def parser() -> argparse.ArgumentParser:
     datasets.add_argument("name", nargs="?")
     _json(datasets)
     _json(command("methods", _methods, "the methods that can be compared"))
+
+    bench = command("bench", _bench, "compare methods: run what is left of a plan, and write a row for each task")
+    bench.add_argument("plan", type=Path, help="TOML file, see docs/bench.md")
+    bench.add_argument("--out", type=Path, metavar="FILE", help="rows, one JSON object a line (default: PLAN with .jsonl)")
+    bench.add_argument("--processes", type=int, metavar="N", help="tasks at a time on this machine (default: one for each core)")
+    bench.add_argument("--engine", default="local", metavar="ENGINE",
+                       help="local (default), dask for a cluster on this machine, or dask://HOST:PORT")  # fmt: skip
+    bench.add_argument("--dry-run", action="store_true", help="only say what would be run")
+
+    report = command("report", _report, "one page about the rows of benches, in HTML and Markdown, from the rows alone")
+    report.add_argument("rows", type=Path, nargs="+", metavar="ROWS", help="files that askwise bench has written")
+    report.add_argument("--out", type=Path, metavar="FILE", help="page to write, .html (default: the first ROWS with .html)")
+    report.add_argument("--title", default="", help="of the page (default: from the names of the plans)")
+    report.add_argument("--against", metavar="METHOD", help="compare this method with each other (default: the best of each set)")
     return top
 
 
@@ -163,33 +189,14 @@ def _fit(given: argparse.Namespace) -> None:
 
 
 def _predict(given: argparse.Namespace) -> None:
-    from askwise.data.frames import read_table
     from askwise.errors import InputError
-    from askwise.files import write_whole
-    from askwise.fitting import ids_of
+    from askwise.scoring import predict
 
     if given.out is not None and not given.out.parent.is_dir():
         raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
     if given.out is not None and given.out.resolve() in (given.model.resolve(), given.cases.resolve()):
         raise InputError(f"the decisions cannot be written to {str(given.out)!r}: that is what is read; name another file")
-    model = _model(given)
-    table = read_table(given.cases, text=[given.ids] if given.ids else ())
-    ids = ids_of(table, given.ids)
-    frame = model.acquire(table, ids=ids).to_frame()
-    if ids is not None:
-        if given.ids in frame:
-            raise InputError(f"the column {given.ids!r} has the name of a column of the output; rename it")
-        frame.insert(0, given.ids, ids)
-    if given.json:
-        text = json.dumps(frame.to_dict(orient="records"), default=str) + "\n"
-    else:
-        frame["tests"] = [";".join(tests) for tests in frame["tests"]]
-        text = frame.to_csv(index=False)
-    if given.out is None:
-        print(text, end="")
-    else:
-        write_whole(given.out, text.encode())
-        print(f"{len(frame)} cases, mean cost {frame['cost'].mean():.4g}: {given.out}", file=sys.stderr)
+    predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine)
 
 
 def _evaluate(given: argparse.Namespace) -> None:
@@ -258,6 +265,19 @@ def _methods(given: argparse.Namespace) -> None:
             words = ast.get_docstring(ast.parse(file.read_text())) or ""
             found[file.name.removesuffix(".py")] = words.split("\n\n")[0].replace("\n", " ")
     print(json.dumps(found) if given.json else "\n".join(f"{name:10} {words}" for name, words in found.items()))
+
+
+def _bench(given: argparse.Namespace) -> int:
+    from askwise.bench.run import bench
+
+    return bench(given.plan, given.out, given.engine, given.processes, given.dry_run)
+
+
+def _report(given: argparse.Namespace) -> None:
+    from askwise.bench.report import report
+
+    for path in report(given.rows, given.out or given.rows[0].with_suffix(".html"), given.title, given.against):
+        print(path)
 
 
 def _model(given: argparse.Namespace) -> Any:

@@ -90,14 +90,14 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
     elif given.external_needs is not None:
         raise InputError("--external-needs is about an existing classifier; name the column of its answers: --external COLUMN")
     if given.costs is not None:
-        found["costs"] = {row["test"]: row["cost"] for row in _lines(given.costs, ("test", "cost"))}
+        found["costs"] = {row["test"]: row["cost"] for row in lines(given.costs, ("test", "cost"))}
     if given.setup is not None:
-        lines = _lines(given.setup, ("setup", "cost", "tests"))
-        found["setup"] = {row["setup"]: (row["cost"], _names(row["tests"])) for row in lines}
+        shared = lines(given.setup, ("setup", "cost", "tests"))
+        found["setup"] = {row["setup"]: (row["cost"], _names(row["tests"])) for row in shared}
     if given.derived is not None:
-        found["derived"] = {row["test"]: _names(row["sources"]) for row in _lines(given.derived, ("test", "sources"))}
+        found["derived"] = {row["test"]: _names(row["sources"]) for row in lines(given.derived, ("test", "sources"))}
     if given.reveals is not None:
-        found["reveals"] = {row["test"]: _names(row["columns"]) for row in _lines(given.reveals, ("test", "columns"))}
+        found["reveals"] = {row["test"]: _names(row["columns"]) for row in lines(given.reveals, ("test", "columns"))}
     return found
 
 
@@ -120,7 +120,8 @@ def _cells(path: Path) -> list[list[str]]:
     return rows
 
 
-def _lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """The rows of a small CSV file that must have these columns, the first of them without repetition."""
     rows = _cells(path)
     for name in columns:
         if not rows or name not in rows[0]:

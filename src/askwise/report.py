@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +14,7 @@ from askwise.data.external import Recorded
 from askwise.evaluate import Report
 from askwise.files import write_whole
 from askwise.model import Model
-
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
-pre{background:#f6f6f6;padding:1rem;overflow-x:auto}svg{max-width:100%;height:auto}h1,h2{font-weight:600}"""
-
-
-def page(title: str, words: str, table: str, pictures: list[tuple[str, str]]) -> str:
-    """`pictures` are (title, svg) pairs made by us; everything else is escaped."""
-    parts = [f"<h2>{escape(name)}</h2>\n<figure role='img' aria-label='{escape(name)}'>{svg}</figure>" for name, svg in pictures]
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in words.splitlines())
-    return (
-        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
-        f"<meta name='viewport' content='width=device-width'><style>{STYLE}</style></head>\n<body><h1>{escape(title)}</h1>\n"
-        f"{paragraphs}\n<pre>{escape(table)}</pre>\n{''.join(parts)}\n</body></html>\n"
-    )
+from askwise.pages import Block, Code, Heading, Picture, Words, html
 
 
 def learned_for(model: Model, loss: float, accuracy: float) -> tuple[str, float]:
@@ -141,11 +126,9 @@ def write_pictures(model: Model, out: Path, report: Report | None) -> list[Path]
     for ending in (".png", ".svg"):
         files.append(out.with_suffix(ending))
         plots.save(figures[0][1], files[-1])
-    pictures: list[tuple[str, str]] = []
+    blocks: list[Block] = [*(Words(line) for line in describe(model).splitlines()), Code(frontier_table(model))]
     for title, figure in figures:
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
-        pictures.append((title, text.getvalue()[text.getvalue().index("<svg") :]))
+        blocks += [Heading(title), Picture(title, title, plots.inline(figure))]
     files.append(out.with_suffix(".html"))
-    write_whole(files[-1], page(out.stem, describe(model), frontier_table(model), pictures).encode())
+    write_whole(files[-1], html(out.stem, blocks).encode())
     return files

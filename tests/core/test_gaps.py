@@ -6,6 +6,7 @@ import pytest
 from askwise.core.budget import Tradeoff
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases
+from askwise.core.gaps import filled, lacking, lost
 from askwise.core.problem import Problem, Schema
 from askwise.core.train import Trainer
 
@@ -30,3 +31,31 @@ def test_what_a_class_is_worth_without_a_test_is_learned_from_all_rows(all_class
     q = trainer.policy().values(Cases.start(problem, np.array([0]), None).observe())[0, :2]
     # half of all cases are ill, so either class costs 0.5; those who are left without a scan are all well
     assert bool(abs(q[0] + 0.5) < 0.12) == honest, q
+
+
+def test_gaps_are_filled_with_whole_tests_of_the_same_class():
+    schema = Schema.build(list("abcd"), ["ill", "well"], reveals={"scan": ["a", "b"]})
+    nan = np.nan
+    X = [[1, 2, 7, nan], [3, 4, nan, nan], [nan, 5, 8, nan], [-1, -2, nan, nan], [nan, nan, nan, nan], [-1, -2, nan, nan]]
+    gaps = Problem.build(schema, X, ["ill"] * 3 + ["well"] * 3)
+    seen = set()
+    for seed in range(20):
+        whole = filled(gaps, seed)
+        assert whole.available is None
+        seen.add(tuple(whole.X[2, :2].tolist()))
+        assert whole.X[4, :2].tolist() == [-1, -2]  # the only value of the class
+        assert set(whole.X[3:, 2].tolist()) <= {7, 8}  # no well row has c: from any row
+        assert not whole.X[:, 3].any()  # nobody has d
+        assert (whole.X[:2, :2] == gaps.X[:2, :2]).all()
+    assert seen == {(1, 2), (3, 4)}  # both columns from one row; a half of a scan is none
+    assert gaps.X[2].tolist() == [0, 5, 8, 0]  # nothing was overwritten
+    complete = Problem.build(schema, np.ones((2, 4)), ["ill", "well"])
+    assert filled(complete) is complete
+
+
+def test_what_is_lost_is_lost_as_often_as_rows_lack_it():
+    problem = lacking_means_well()
+    assert lacking(problem).tolist() == [0.25]
+    rng = np.random.default_rng(0)
+    assert lost(lacking(problem), 10_000, rng).mean() == pytest.approx(0.25, abs=0.02)
+    assert not lost(lacking(filled(problem)), 100, rng).any()

@@ -44,16 +44,15 @@ def test_gaps_do_not_tell_the_class(of_free):
     assert mine.belief(nothing)[0, 0] == pytest.approx(0.5, abs=0.1)
 
 
-def test_rows_are_found_that_have_a_set():
+def test_what_is_learned_from_is_complete_and_what_is_lost_is_lost_by_lot():
     gaps = problem(300, holes=0.3)
-    mine, row = learner(gaps), np.arange(300)
-    mask = mine.any_sets(gaps, row)
-    assert not (mask & ~gaps.available).any()
-    others = mine.rows_with(mask, row)
-    assert not (mask & ~gaps.available[others]).any()
-    assert (others != row).mean() > 0.8
-    whole = problem(300)
-    assert (learner(whole).rows_with(mask, row) == row).all()
+    mine = learner(gaps)
+    assert mine.problem.available is None
+    assert mine.lacking == pytest.approx(1 - gaps.available.mean(0))
+    live = Live(mine, 2_000)
+    assert live.lost.mean(0) == pytest.approx(mine.lacking, abs=0.05)
+    assert not (live.legal() & live.lost).any()
+    assert not Live(learner(problem(300)), 50).lost.any()
 
 
 def test_a_hidden_value_is_not_seen_and_a_soft_mask_is_between():
@@ -151,7 +150,7 @@ def test_cases_in_progress_hold_only_what_they_can(more):
     live = Live(learner(data), 50)
     rng, ends = np.random.default_rng(0), 0
     for _ in range(30):
-        available = np.ones_like(live.mask) if data.available is None else data.available[live.row]
+        available = ~live.lost
         assert not (live.mask & ~available).any()
         assert (live.mask[:, 2] == available[:, 2]).all()  # what is free is always there
         if data.known is not None:

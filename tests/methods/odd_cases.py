@@ -41,4 +41,4 @@ def check_points(policies, test):
     found = [measure(test, policy, None) for policy in policies]
     free = min(found, key=lambda m: m.cost)
     assert free.cost == 0
-    assert min(m.loss for m in found) < 0.8 * free.loss
+    assert min(m.loss for m in found) < 0.9 * free.loss

@@ -1,15 +1,17 @@
-"""What every method must do, whatever it learns. Methods are found by themselves: every module of askwise.methods with a `fit`.
+"""What every method must do, whatever it learns. Methods are found by themselves: all that `askwise.methods.names()` knows, also
+those of other packages.
 
 The worlds are those of tests/core/worlds.py with their values made discrete, so that the exact optimum can take part.
 """
 
-import importlib
 import inspect
-import pkgutil
+import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,57 +22,52 @@ from worlds import VARIANTS
 from askwise import methods
 from askwise.core import masked
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.core.config import TrainConfig
-from askwise.core.episode import Episodes, State, measure, rollout
+from askwise.core.episode import Cases, Episodes, State, measure, rollout
 from askwise.core.policy import Always, Choice, Mixture, Policy
-from askwise.core.problem import Problem
+from askwise.core.prefixes import decide
+from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluate import evaluate
-
-SECONDS = 0.1
-TINY = TrainConfig(
-    width=8, epoch=5, parallel_cases=6, max_epochs=2, batch_steps=40, memory_episodes=30, pretrain_steps=3, pretrain_batch=8,
-    window_epochs=0.6,
-)  # fmt: skip
+from askwise.methods import adapt_gbrt, static_gbm
+from askwise.methods.exact import Exact
 
 # What a method cannot do, and says so. Everything else must work.
 REFUSES = {
     "exact": {"missing", "known by mask", "existing classifier, missing"},
 }
+# What learns from rows only as far as they go, and so still notices who has a test. Nothing may be added.
+NOTICES_GAPS = {"family", "paper"}
 
 
-def found() -> dict[str, ModuleType]:
-    """All methods; those with `points` make a frontier, the others are fitted for one budget at a time."""
-    modules = {m.name: importlib.import_module(f"askwise.methods.{m.name}") for m in pkgutil.iter_modules(methods.__path__)}
-    return {name: module for name, module in modules.items() if hasattr(module, "fit")}
+def of_the_page() -> ModuleType:
+    """The method that docs/adding_a_method.md shows."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "adding_a_method.md").read_text()
+    module, code = ModuleType("sure_enough"), re.search(r"^```python\n(.*?)^```", page, re.M | re.S)[1]
+    exec(compile(code, "sure_enough", "exec"), module.__dict__)
+    assert len(code.splitlines()) <= 60
+    return module
 
 
-METHODS = found()
-WITH_POINTS = [name for name, module in METHODS.items() if hasattr(module, "points")]
+METHODS: dict[str, Any] = {name: methods.get(name) for name in methods.names()} | {"sure-enough": of_the_page()}
+WITH_POINTS = [name for name, method in METHODS.items() if hasattr(method, "points")]
+OURS = {name for name, method in METHODS.items() if getattr(method, "__name__", "").startswith("askwise.methods.")}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _few_steps():
-    """However short the time, some methods take a number of steps; here a few are enough."""
+def _little_work():
+    """However short the time, some methods do a number of things; here a few are enough."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (masked, *METHODS.values()):
             if hasattr(module, "FEWEST_STEPS"):
                 patch.setattr(module, "FEWEST_STEPS", 10)
+        patch.setattr(adapt_gbrt, "TREES", 8)
         yield
 
 
-def settings_of(function) -> dict:
-    """What makes it quick: seconds, or the paper's own settings."""
-    names = inspect.signature(function).parameters
-    if "seconds" in names:
-        return {"seconds": SECONDS}
-    return {"config": TINY} if "TrainConfig" in str(names["config"].annotation) else {}
-
-
-def repeats(name: str) -> bool:
-    """Whether the same seed promises the same result: where steps can be counted instead of seconds."""
-    names = inspect.signature(METHODS[name].fit).parameters
-    return "steps" in names or "seconds" not in names
+def limits(function: Any, steps: int = 12) -> dict[str, Any]:
+    """A little that does not depend on the clock: some steps, or where these cannot be counted no time, so that a method does the
+    least it can."""
+    return {"seconds": 60, "steps": steps} if "steps" in inspect.signature(function).parameters else {"seconds": 0}
 
 
 def discrete(world: World, name: str) -> World:
@@ -91,7 +88,7 @@ def problem_of(variant: str) -> Problem:
 
 def fitted(name: str, problem: Problem, budget: Budget, **more) -> Policy:
     fit = METHODS[name].fit
-    return fit(problem, problem, budget, **(settings_of(fit) | more))
+    return fit(problem, problem, budget, **(limits(fit) | more))
 
 
 @cache
@@ -100,7 +97,8 @@ def learned(name: str, variant: str) -> list[Policy] | InputError:
     problem = problem_of(variant)
     try:
         if name in WITH_POINTS:
-            return METHODS[name].points(problem, problem, seconds=SECONDS)
+            points = METHODS[name].points
+            return points(problem, problem, **limits(points))
         total = problem.schema.prices.money(problem.schema.prices.total)
         return [fitted(name, problem, budget) for budget in (Tradeoff(0.05), AverageBudget(total / 3))]
     except InputError as refusal:
@@ -124,15 +122,33 @@ def same(one: Episodes, other: Episodes) -> bool:
 
 
 def test_all_methods_are_found():
-    assert {"baseline", "static_gbm", "cascade", "family", "paper", "exact", "random", "gdfs", "dime"} <= set(METHODS)
-    assert set(WITH_POINTS) == set(METHODS) - {"paper", "exact"}
+    assert {
+        "aaco", "adapt-gbrt", "baseline", "budget-prune", "cascade", "cegb", "dime", "exact", "family", "gdfs", "opportunistic",
+        "paper", "random", "static-gbm",
+    } <= OURS  # fmt: skip
+    assert set(WITH_POINTS) >= OURS
     assert len(WORLDS) == 12
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_all_are_called_alike(name):
+    """The first words of `fit` and `points` are the same for all; further ones have defaults."""
+    method = METHODS[name]
+    shapes = {"fit": ["problem", "validation", "budget", "seconds", "seed"]}
+    if name in WITH_POINTS:
+        shapes["points"] = ["problem", "validation", "seconds", "seed", "threads"]
+    for call, words in shapes.items():
+        found = inspect.signature(getattr(method, call)).parameters
+        assert list(found)[: len(words)] == words
+        assert all(found[word].kind == inspect.Parameter.KEYWORD_ONLY for word in list(found)[words.index("seconds") :]
+                   if found[word].kind != inspect.Parameter.VAR_KEYWORD)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_cannot_be_done_is_refused_in_a_sentence(name):
     refusals = {variant: done for variant in WORLDS if isinstance(done := learned(name, variant), InputError)}
-    assert set(refusals) == REFUSES.get(name, set()), "what a method refuses is listed in REFUSES"
+    if name in OURS:
+        assert set(refusals) == REFUSES.get(name, set()), "what a method refuses is listed in REFUSES"
     for refusal in refusals.values():
         said = str(refusal)
         assert "\n" not in said
@@ -168,6 +184,18 @@ def test_a_case_alone_is_as_in_a_batch(name, variant):
         together, alone = rollout(problem, policy, None), rollout(problem, policy, None, chunk=1)
         assert (together.mask == alone.mask).all()
         assert (together.decision == alone.decision).all()
+
+
+@pytest.mark.parametrize("variant", [variant for variant in WORLDS if variant not in REFUSES["exact"]])
+@pytest.mark.parametrize("name", WITH_POINTS)
+def test_nothing_is_better_than_the_exact_optimum(name, variant):
+    """On the rows that both have learned from."""
+    problem = problem_of(variant)
+    corners = Exact(problem).corners()
+    cost, loss = ([float(getattr(corner, part)) for corner in corners] for part in ("cost", "loss"))
+    for policy in some(policies(name, variant)):
+        found = measure(problem, policy, None)
+        assert found.loss >= np.interp(found.cost, cost, loss) - 1e-9
 
 
 def arms(policy: Policy) -> list[tuple[float, Policy]]:
@@ -208,12 +236,39 @@ def test_budgets_are_kept(name, variant, budget):
         assert abs(float(sum(paid, Fraction(0))) / n - expected.mean()) <= 4 * luck + 1e-9
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if repeats(name)])
+@pytest.mark.parametrize("name", METHODS)
 def test_the_same_seed_gives_the_same_result(name):
+    """Where training is limited by steps, or does the least it can; seconds are never the same twice."""
     problem, budget = problem_of("plain"), AverageBudget("1.7")
-    steps = {"steps": 30} if "seconds" in inspect.signature(METHODS[name].fit).parameters else {}
-    first, second = (rollout(problem, fitted(name, problem, budget, seed=5, **steps), None) for _ in range(2))
+    first, second = (rollout(problem, fitted(name, problem, budget, seed=5), None) for _ in range(2))
     assert same(first, second)
+
+
+@pytest.mark.parametrize("variant", ["plain", "missing"])
+@pytest.mark.parametrize("name", METHODS)
+def test_labels_are_not_looked_at(name, variant):
+    """Cases without a label, or with another one, are treated alike."""
+    problem = problem_of(variant)
+    for policy in some(policies(name, variant)):
+        done, K = rollout(problem, policy, None), problem.schema.n_classes
+        for y in (None, (np.asarray(problem.y) + 1) % K):
+            again = rollout(replace(problem, y=y), policy, None)
+            assert (done.action == again.action).all()
+
+
+@pytest.mark.parametrize("variant", ["plain", "class weights"])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_said_is_the_best_of_what_is_believed(name, variant):
+    """Where a policy tells its class probabilities, from which AUROC is computed."""
+    problem = problem_of(variant)
+    for policy in some(policies(name, variant)):
+        if not hasattr(policy, "belief"):
+            assert name == "exact" or hasattr(policy, "values")
+            continue
+        done = rollout(problem, policy, None)
+        p = policy.belief(Cases(problem, done.row, done.mask, None).observe())
+        assert p.sum(1) == pytest.approx(np.ones(len(problem)))
+        assert (decide(p, problem.loss) == done.decision).all()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -252,3 +307,31 @@ def test_a_policy_that_looks_at_gaps_is_seen():
 
     assert looks_at_gaps(Peeping(), problem_of("missing"))
     assert not looks_at_gaps(Always(1), problem_of("missing"))
+
+
+def noise(rows: int, seed: int) -> Problem:
+    """The tests say nothing. Two of five are ill, and nine in ten of these have a test where of the others one in ten has it."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(rows) % 5 < 2).astype(int)
+    X = rng.choice([-1.0, 1.0], size=(rows, 3))  # few values, so that there is nothing to learn by heart
+    X[rng.random(X.shape) > np.where(y == 1, 0.9, 0.1)[:, None]] = np.nan
+    return Problem.build(Schema.build(list("abc"), [0, 1]), X, y)
+
+
+def best_on_noise(name: str) -> float:
+    """The best accuracy of some points on other rows of noise. To say 0 is right for three of five, to notice gaps for nine of
+    ten."""
+    points = METHODS[name].points
+    time = {"steps": 200, "seconds": 60} if "steps" in inspect.signature(points).parameters else {"seconds": 0.5}
+    found = points(noise(1_200, 0), noise(300, 1), **time)
+    return max(measure(noise(600, 2), policy, None).accuracy for policy in some(found))
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_POINTS if name not in NOTICES_GAPS | set(REFUSES)])
+def test_to_have_a_test_tells_nothing(name):
+    assert best_on_noise(name) < 0.67
+
+
+def test_who_notices_gaps_is_found_out(monkeypatch):
+    monkeypatch.setattr(static_gbm, "filled", lambda problem, seed: problem)
+    assert best_on_noise("static-gbm") > 0.8

@@ -148,7 +148,7 @@ def test_an_average_budget_with_a_hard_cap() -> None:
 
 def test_a_mixture_meets_its_budget_in_the_draw() -> None:
     problem = Problem.build(blobs(2000).schema, blobs(2000).X, blobs(2000).y, ids=np.arange(2000))
-    mix = Mixture(Always(0), paper.fit(problem, problem, Tradeoff(0.01), TINY), 0.3)
+    mix = Mixture(Always(0), paper.run(problem, problem, Tradeoff(0.01), TINY).policy, 0.3)
     alone = measure(problem, mix.second, None).cost
     assert measure(problem, mix, None).cost == pytest.approx(0.3 * alone, rel=0.15)
     one = rollout(problem, mix, None, np.arange(50))

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from askwise.core.boosting import stakes, unweighted
 from askwise.core.episode import Cases, State, some_rows
+from askwise.core.gaps import filled, lacking, lost
 from askwise.core.network import inputs
 from askwise.core.order import free_tests
 from askwise.core.policy import Choice
@@ -35,7 +36,6 @@ FEWEST_STEPS = 30  # of each phase, however short the time
 JUDGES = 1_000  # validation rows by which the best networks are known
 LOOK_AHEAD = 16  # picks along which these are judged
 PATIENCE = 5  # looks that bring nothing better before a phase ends
-TRIES = 8  # rows that are asked whether they have a set of tests
 
 Score = Callable[[State], Doubles]  # B, F: the test with the largest is picked, one with -inf never
 
@@ -188,18 +188,15 @@ class Best:
 
 
 class Learner:
-    """Teaches a masked classifier, first any sets of tests, then those that cases in progress come to hold.
-
-    A set is drawn first and then a row that has it. Otherwise what is known without a test would be learned from those rows
-    above all that lack it, and gaps would tell the class.
-    """
+    """Teaches a masked classifier, first any sets of tests, then those that cases in progress come to hold. Gaps are `filled`."""
 
     def __init__(self, problem: Problem, validation: Problem, pace: Pace, seed: int) -> None:
-        self.problem, self.pace = problem.trainable(), pace
+        self.lacking, self.pace = lacking(problem), pace
+        self.problem = problem = filled(problem.trainable(), seed)
         self.rng = np.random.default_rng(seed)
         self.X, self.y = torch.from_numpy(problem.X), torch.from_numpy(np.asarray(problem.y))
         self.free, self.told = free_tests(problem), stakes(problem)
-        self.judge = validation.labelled().take(some_rows(len(validation), JUDGES, seed))
+        self.judge = filled(validation.labelled().take(some_rows(len(validation), JUDGES, seed)), seed)
         self.network = Masked(problem.schema, problem.schema.n_classes).eval()
         self.belief = Belief(self.network, self.told)
         self.adam = torch.optim.Adam(self.network.parameters(), RATE)
@@ -207,22 +204,11 @@ class Learner:
     def any_sets(self, problem: Problem, row: Ints) -> Bools:
         """B, F: sets of random size; small ones are more frequent, since tests are bought one by one."""
         mask: Bools = self.rng.random((len(row), problem.schema.n_tests)) < self.rng.random((len(row), 1)) ** 2
-        mask |= self.free
-        if problem.known is not None:
-            mask |= problem.known[row]
-        return mask if problem.available is None else mask & problem.available[row]
-
-    def rows_with(self, mask: Bools, row: Ints) -> Ints:
-        """B: rows that have all tests in `mask`, whatever else they lack; `row` itself where none is found soon."""
-        if self.problem.available is None:
-            return row
-        others = self.problem.draw(len(row) * TRIES, self.rng).reshape(len(row), TRIES)
-        has = np.asarray((self.problem.available[others] | ~mask[:, None]).all(2))
-        return np.where(has.any(1), others[np.arange(len(row)), has.argmax(1)], row)
+        mask |= self.free & ~lost(self.lacking, len(row), self.rng)
+        return mask if problem.known is None else mask | problem.known[row]
 
     def learn(self, row: Ints, mask: Bools) -> None:
         """One step of the classifier, by cross-entropy, on these sets."""
-        row = self.rows_with(mask, row)
         self.network.train()
         self.adam.zero_grad()
         out = self.network(self.X[row], torch.from_numpy(mask).float())
@@ -271,7 +257,7 @@ class Live:
         self.problem, self.learner, self.rng = learner.problem, learner, learner.rng
         self.longest = max(1, counts(learner.free)[-1])
         self.row, self.life = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self.mask = np.zeros((n, self.problem.schema.n_tests), bool)
+        self.mask, self.lost = (np.zeros((n, self.problem.schema.n_tests), bool) for _ in range(2))
         self._begin(np.ones(n, bool))
 
     @property
@@ -280,7 +266,7 @@ class Live:
 
     def legal(self) -> Bools:
         """B, F: what can be bought."""
-        return self.cases.legal()[:, self.problem.schema.first_test :]
+        return self.cases.legal()[:, self.problem.schema.first_test :] & ~self.lost
 
     def buy(self, test: Ints) -> None:
         """One test each, and what has become free by it; who is at an end begins anew. Who has nothing left buys nothing."""
@@ -295,6 +281,7 @@ class Live:
         if not n:
             return
         self.row[where] = self.problem.draw(n, self.rng)
+        self.lost[where] = lost(self.learner.lacking, n, self.rng)
         self.life[where] = np.ceil(self.longest * (1 - self.rng.random(n)) ** 2)
         self.mask[where] = False if self.problem.known is None else self.problem.known[self.row[where]]
         self._take_free()

@@ -24,7 +24,8 @@ class Choice(NamedTuple):
 
 
 class Policy(Protocol):
-    """Anything that can act on a state. It may have a `fixed_order`: tests it buys first, in this order, whatever it sees."""
+    """Anything that can act on a state. It may have a `fixed_order`: tests it buys first, in this order, whatever it sees; and
+    `belief(state)`: B, K class probabilities of cases that it would decide now, or `values(state)`: what each action is worth."""
 
     def act(self, state: State) -> Choice: ...
 
@@ -130,18 +131,19 @@ class Mixture:
     def act(self, state: State) -> Choice:
         action = np.empty(len(state.key), np.int64)
         probability = np.empty(len(state.key), np.float32)
-        for arm, who in self._arms(state):
+        for arm, who in self.arms(state):
             action[who], probability[who] = arm.act(state.keep(who))
         return Choice(action, probability)
 
     def values(self, state: State) -> NDArray[np.float64]:
         """B, A: what the arm that each case follows believes."""
         values = np.empty(state.legal.shape)
-        for arm, who in self._arms(state):
+        for arm, who in self.arms(state):
             values[who] = arm.values(state.keep(who))  # type: ignore[attr-defined]
         return values
 
-    def _arms(self, state: State) -> list[tuple[Policy, Bools]]:
+    def arms(self, state: State) -> list[tuple[Policy, Bools]]:
+        """The policies that some of the cases follow, and who follows each."""
         takes_second = uniform(state.key, self.seed) < self.share
         return [(arm, who) for arm, who in ((self.first, ~takes_second), (self.second, takes_second)) if who.any()]
 

@@ -58,8 +58,12 @@ class Prefix:
         buys = wanted.any(1)
         action[buys] = self.first_test + self.tests[wanted[buys].argmax(1)] if buys.any() else 0
         if not buys.all():
-            action[~buys] = decide(self.classify(state.values[~buys]), self.loss)
+            action[~buys] = decide(self.belief(state.keep(~buys)), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities."""
+        return self.classify(state.values)
 
 
 def decide(p: Doubles, loss: Doubles) -> Ints:

@@ -112,11 +112,18 @@ class LazyTrees:
         return self.trees.asked_of_all(self.owner)
 
     def act(self, state: State) -> Choice:
-        wanted, leaf = self.trees.walk(state.values, state.legal[:, self.first_test :][:, self.owner])
+        wanted, leaf = self._walk(state)
         action = self.first_test + self.owner[wanted]
         ends = wanted < 0
         action[ends] = decide(self.classify(self.trees.total(leaf[ends])), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities where the walk ends for now."""
+        return self.classify(self.trees.total(self._walk(state)[1]))
+
+    def _walk(self, state: State) -> tuple[Ints, Ints]:
+        return self.trees.walk(state.values, state.legal[:, self.first_test :][:, self.owner])
 
 
 def items(prices: Prices, wanted: Bools, known: Bools | None = None) -> Bools:

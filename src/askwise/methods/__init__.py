@@ -17,7 +17,7 @@ GROUP = "askwise.methods"
 
 def names() -> list[str]:
     """All methods that are installed."""
-    return sorted(entry_points(group=GROUP).names)
+    return sorted(set(entry_points(group=GROUP).names))
 
 
 def get(name: str) -> Any:
@@ -30,7 +30,12 @@ def get(name: str) -> Any:
         )
     if len(found) > 1:
         raise InputError(f"method {name!r} comes from two packages, {found[0].value} and {found[1].value}; uninstall one")
-    method = found[0].load()
+    try:
+        method = found[0].load()
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"method {name!r} is {found[0].value}, which cannot be imported: {error}; repair or uninstall its package"
+        ) from error
     if not callable(getattr(method, "fit", None)):
         raise InputError(
             f"method {name!r} is {found[0].value}, which has no function fit(problem, validation, budget, *, seconds, seed)"

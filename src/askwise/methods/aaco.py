@@ -9,8 +9,8 @@ is the plan. If it is o itself the class is said; otherwise the one test of the 
 with its value the neighbours and the plan are looked for again. A plan is a set, so two tests that tell something only together
 are found. Nothing but the classifier is trained. After Valancius, Lennon and Oliva (2024).
 
-Missing values of training rows are imputed by the mean. A policy does not see which tests a case knew before, unless all cases
-know them; so a plan may seem cheaper than it is to a case that knew a test with a set-up, or a derived one.
+Gaps of training rows are filled by lot with values of the same class. A policy does not see which tests a case knew before,
+unless all cases know them; so a plan may seem cheaper than it is to a case that knew a test with a set-up, or a derived one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from askwise.core.boosting import stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases, State, some_rows
+from askwise.core.gaps import filled
 from askwise.core.network import inputs, soft_update, stack
 from askwise.core.policy import Choice, Policy
 from askwise.core.prefixes import decide
@@ -58,7 +59,6 @@ def masked_classifier(problem: Problem, validation: Problem, seconds: float, see
     schema, width = problem.schema, TrainConfig.for_size(len(problem), problem.schema.n_tests).width
 
     def draw(of: Problem, row: Ints) -> tuple[torch.Tensor, torch.Tensor]:
-        """As if rows were complete: which tests are held says nothing of what a row lacks."""
         mask = rng.random((len(row), schema.n_tests)) < rng.random((len(row), 1)) ** 2
         cases = Cases(of, row, mask if of.known is None else mask | of.known[row], None)
         return inputs(cases.values(), cases.mask), torch.from_numpy(np.asarray(of.y)[row])
@@ -217,8 +217,12 @@ class Aaco:
         says = test < 0
         action = first_test + test
         if says.any():
-            action[says] = decide(self.outlook.classify(state.values[says], state.mask[says]), self.loss)
+            action[says] = decide(self.belief(state.keep(says)), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities."""
+        return self.outlook.classify(state.values, state.mask)
 
     def choose(self, state: State) -> Ints:
         """B: the test to buy, -1 where there is none. Cases that hold the same and may buy the same are looked at together."""
@@ -278,8 +282,7 @@ def points(
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        complete = replace(problem.trainable(), available=None)
-        judge = replace(validation.with_loss(problem.loss), available=None)
+        complete, judge = filled(problem.trainable(), seed), filled(validation.with_loss(problem.loss), seed)
         classify = masked_classifier(complete, judge, seconds, seed, steps)
     finally:
         torch.set_num_threads(before)
@@ -289,6 +292,8 @@ def points(
     return [Aaco(outlook, float(price), problem.loss) for price in (np.inf, *grid)]
 
 
-def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+def fit(
+    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+) -> Policy:
     """The price that is best for the budget on validation rows, or a mixture of two."""
-    return best_for(points(problem, validation, seconds=seconds, seed=seed), validation, budget, seed)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, steps=steps), validation, budget, seed)

@@ -23,6 +23,7 @@ from askwise.choosing import best_for
 from askwise.core.boosting import Boosted, Shares, boost, probabilities, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.episode import State, measure, some_rows
+from askwise.core.gaps import filled
 from askwise.core.order import elimination_order
 from askwise.core.policy import Choice, Policy
 from askwise.core.prefixes import Classifier, Prefix, affordable, decide
@@ -216,9 +217,20 @@ class Gated:
         wanted, leaf = self.cheap.walk(values, buyable[:, self.owner])
         action = self.first_test + self.owner[wanted]
         ends = wanted < 0
-        p = unweighted(cheap_probabilities(self.cheap.total(leaf[ends])), self.stakes)
-        action[ends] = decide(p, self.loss)
+        action[ends] = decide(self._cheaply(leaf[ends]), self.loss)
         return action
+
+    def _cheaply(self, leaf: Ints) -> Doubles:
+        return unweighted(cheap_probabilities(self.cheap.total(leaf)), self.stakes)
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities, those of the expensive model for cases that the gate sends there."""
+        waiting = state.legal[:, self.first_test :][:, self.owner]
+        on = self.gate.total(self.gate.walk(state.values, waiting)[1])[:, 0] > 0
+        p = self._cheaply(self.cheap.walk(state.values, waiting)[1])
+        if on.any():
+            p[on] = self.expensive(state.values[on])
+        return p
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +281,7 @@ def points(
     Under a hard budget of `cap` units no model sees more than the tests that it allows together.
     """
     ends, schema = time.monotonic() + seconds, problem.trainable().schema
+    problem = filled(problem, seed)
     at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
     columns = np.arange(len(schema.columns))
     if cap is not None:
@@ -276,7 +289,7 @@ def points(
         columns = columns[np.isin(schema.owner, order)]
     if not len(columns):
         return [at_once]
-    model = expensive(problem, validation, columns, seconds=seconds / 4, seed=seed, threads=threads)
+    model = expensive(problem, filled(validation, seed), columns, seconds=seconds / 4, seed=seed, threads=threads)
     found: list[Policy] = [at_once, Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
     learner = Learner.of(problem, columns, model.h, seed)
     settings = list(product(PENALTIES, SHARES, SHRINKAGES))

@@ -16,6 +16,7 @@ from askwise.choosing import best_for
 from askwise.core.boosting import Shares, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
+from askwise.core.gaps import filled
 from askwise.core.network import stack
 from askwise.core.order import free_tests, ridge_order
 from askwise.core.policy import Policy
@@ -42,6 +43,7 @@ def points(
     """A policy for each prefix, from deciding at once to buying everything, or all that a hard budget of `cap` units allows."""
     began, before = time.monotonic(), torch.get_num_threads()
     torch.set_num_threads(threads)
+    problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
     try:
         order, free = ridge_order(problem), free_tests(problem)
         order = affordable(np.r_[order[free[order]], order[~free[order]]], problem.schema.prices, cap)

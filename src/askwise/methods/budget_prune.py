@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from askwise.choosing import best_for, next_price
 from askwise.core.boosting import Shares, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
+from askwise.core.gaps import filled
 from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
 from askwise.core.prefixes import Prefix, affordable, decide
@@ -226,6 +227,7 @@ def points(
     Under a hard budget of `cap` units the trees ask only for tests that it allows together.
     """
     began, schema = time.monotonic(), problem.trainable().schema
+    problem = filled(problem, seed)
     found: list[Policy] = [Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)]
     columns = np.arange(len(schema.columns))
     if cap is not None:

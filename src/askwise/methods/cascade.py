@@ -19,6 +19,7 @@ from askwise.choosing import best_for
 from askwise.core.boosting import regression
 from askwise.core.budget import Budget
 from askwise.core.episode import State
+from askwise.core.gaps import filled
 from askwise.core.order import elimination_order
 from askwise.core.policy import Choice, Policy
 from askwise.core.prefixes import Stage, affordable, boosted_stages, decide, prefix_policies
@@ -43,11 +44,8 @@ class Cascade:
 
     def act(self, state: State) -> Choice:
         n, case, lengths = len(self.order), np.arange(len(state.mask)), np.array([s.length for s in self.stages])
-        on_offer, held = state.legal[:, self.first_test + self.order], state.mask[:, self.order]
-        can_buy = np.asarray(on_offer.any(1))
-        # all before the first test on offer is held or not to be had; where nothing is on offer, what counts is the last one held
-        reached = np.where(can_buy, on_offer.argmax(1), np.where(held.any(1), n - held[:, ::-1].argmax(1), 0))
-        stage = np.searchsorted(lengths, reached, "right") - 1
+        can_buy, reached, stage = self._where(state)
+        held = state.mask[:, self.order]
         # what is free comes before the first stage and is always bought; who is between two stages has decided to go on
         so_far = np.column_stack([np.zeros(len(case), np.int64), held.cumsum(1)])
         between = so_far[case, reached] > so_far[case, lengths[np.maximum(stage, 0)]]
@@ -61,6 +59,23 @@ class Cascade:
                 stops |= self.ahead[at].predict(features(p), num_threads=self.threads) >= 0
             action[who[stops]] = decide(p[stops], self.loss)
         return Choice(action, np.ones(len(action), np.float32))
+
+    def _where(self, state: State) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+        """B each: whether there is anything to buy, how far in the order a case is, and the last stage that it has reached."""
+        n, lengths = len(self.order), np.array([s.length for s in self.stages])
+        on_offer, held = state.legal[:, self.first_test + self.order], state.mask[:, self.order]
+        can_buy = np.asarray(on_offer.any(1))
+        # all before the first test on offer is held or not to be had; where nothing is on offer, what counts is the last one held
+        reached = np.where(can_buy, on_offer.argmax(1), np.where(held.any(1), n - held[:, ::-1].argmax(1), 0))
+        return can_buy, reached, np.searchsorted(lengths, reached, "right") - 1
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities at the stage that a case has reached."""
+        stage = np.maximum(self._where(state)[2], 0)
+        p = np.empty((len(stage), len(self.loss)))
+        for s in np.unique(stage).tolist():
+            p[stage == s] = self.stages[s].classify(state.values[stage == s])
+        return p
 
 
 def features(p: Doubles) -> Doubles:
@@ -115,6 +130,7 @@ def points(
     Under a hard budget of `cap` units only tests that it allows together are in the order.
     """
     began = time.monotonic()
+    problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
     order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
     left = max(0.8 * seconds - (time.monotonic() - began), 0.2 * seconds)
     stages = boosted_stages(problem, validation, order, seconds=left, seed=seed, threads=threads)

@@ -18,6 +18,7 @@ from askwise.choosing import best_for, next_price
 from askwise.core.boosting import Shares, boost, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, some_rows
+from askwise.core.gaps import filled
 from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
 from askwise.core.prefixes import Prefix, affordable
@@ -112,6 +113,7 @@ def points(
     Under a hard budget of `cap` units the trees ask only for tests that it allows together.
     """
     began, schema = time.monotonic(), problem.trainable().schema
+    problem = filled(problem, seed)
     at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
     columns = np.arange(len(schema.columns))
     if cap is not None:
@@ -120,6 +122,7 @@ def points(
     if not len(columns):
         return [at_once]
     judge = validation.take(some_rows(len(validation), JUDGED, seed))
+    validation = filled(validation, seed)
     sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
     found: dict[float, Policy] = {}
     costs: dict[float, float] = {}

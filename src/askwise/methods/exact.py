@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -198,6 +199,22 @@ class Exact:
         mixture = Mixture(low.policy, high.policy, float(share), seed)
         return Solution(mixture, b, low.loss + share * (high.loss - low.loss))
 
+    def corners(self, until: float = math.inf) -> list[Solution]:
+        """All that some price would choose, by rising cost, or what is found in time. Between two that are known, the price at
+        which they are equally good tells whether there is a better one."""
+        found = {s.cost: s for s in (self.nothing(), self.solve(Fraction(0), None))}
+        ahead = [(min(found), max(found))]
+        while ahead and time.monotonic() < until:
+            low, high = (found[cost] for cost in ahead.pop(0))
+            if low.cost == high.cost:
+                continue
+            lam = (low.loss - high.loss) / (high.cost - low.cost)
+            between = self.solve(lam, None)
+            if between.loss + lam * between.cost < low.loss + lam * low.cost:
+                found[between.cost] = between
+                ahead += [(low.cost, between.cost), (between.cost, high.cost)]
+        return [found[cost] for cost in sorted(found)]
+
     def nothing(self) -> Solution:
         """The best without spending. Free tests are used."""
         return self.solve(Fraction(0), 0)
@@ -218,6 +235,13 @@ def solve(problem: Problem, budget: Budget, seed: int = 0) -> Solution:
     return beliefs.solve(Fraction(str(budget.lam or 0)), cap)
 
 
-def fit(problem: Problem, validation: Problem | None, budget: Budget, config: None = None, seed: int = 0) -> Policy:
-    """The optimal policy on `problem`; validation rows are not needed."""
+def points(
+    problem: Problem, validation: Problem | None = None, *, seconds: float, seed: int = 0, threads: int = 1
+) -> list[Policy]:
+    """The corners of the frontier of `problem`, or those that are found in time; validation rows are not needed."""
+    return [corner.policy for corner in Exact(problem).corners(time.monotonic() + seconds)]
+
+
+def fit(problem: Problem, validation: Problem | None, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+    """The optimal policy on `problem`; validation rows are not needed, and it takes as long as it takes."""
     return solve(problem, budget, seed).policy

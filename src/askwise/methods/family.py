@@ -283,15 +283,21 @@ def points(
     seconds: float,
     seed: int = 0,
     threads: int = 1,
+    steps: int | None = None,
     encoder: Encoder | None = None,
     **settings: Any,
 ) -> list[Policy]:
-    """The policies whose costs and scores make the frontier."""
+    """The policies whose costs and scores make the frontier. With `steps` it learns for so many steps, however long they take."""
     config = FamilyConfig.for_size(len(problem), problem.schema.n_tests).but(**settings)
-    done = run(problem, validation, config, seed, encoder=encoder, time_limit=seconds, threads=threads)
+    if steps is not None:
+        config = config.but(max_steps=steps)
+    limit = seconds if steps is None else None
+    done = run(problem, validation, config, seed, encoder=encoder, time_limit=limit, threads=threads)
     return [done.policy(p) for p in done.points]
 
 
-def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+def fit(
+    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+) -> Policy:
     """The policy for a budget."""
-    return best_for(points(problem, validation, seconds=seconds, seed=seed), validation, budget, seed)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, steps=steps), validation, budget, seed)

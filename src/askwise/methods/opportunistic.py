@@ -5,9 +5,10 @@ out. The reward of buying a test is how far this mean moves, divided by the test
 as a DQN does. The test with the largest Q is bought while the budget allows one, and then the class is said. So every budget
 makes a policy, and all share one training. After Kachuee, Goldstein, Karkkainen, Darabi and Sarrafzadeh (2019).
 
-Missing values are imputed by the training mean, and the networks are trained as if the rows were complete: what a row lacks says
-nothing. How much a case has spent is read off the tests that it holds. A policy does not see which of them were known before,
-unless all cases know them; so what only some know counts as paid when a policy's own budget is kept, never more.
+Gaps of training rows are filled by lot with values of the same class, and the networks are trained as if the rows were complete:
+what a row lacks says nothing. How much a case has spent is read off the tests that it holds. A policy does not see which of them
+were known before, unless all cases know them; so what only some know counts as paid when a policy's own budget is kept, never
+more.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from askwise.core.boosting import stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases, State, some_rows
+from askwise.core.gaps import filled, lacking, lost
 from askwise.core.network import Weights, inputs, load_weights, soft_update, weights_of
 from askwise.core.order import free_tests
 from askwise.core.policy import Choice, Policy
@@ -135,7 +137,15 @@ class Opportunistic:
     @torch.inference_mode()
     def decide(self, seen: Tensor) -> Ints:
         """B: the class with the least expected loss."""
-        return decide(unweighted(self.network.belief(seen, self.noise).numpy().astype(np.float64), self.stakes), self.loss)
+        return decide(self._believed(seen), self.loss)
+
+    @torch.inference_mode()
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities."""
+        return self._believed(inputs(state.values, state.mask))
+
+    def _believed(self, seen: Tensor) -> Doubles:
+        return unweighted(self.network.belief(seen, self.noise).numpy().astype(np.float64), self.stakes)
 
 
 class Trainer:
@@ -143,7 +153,8 @@ class Trainer:
     over the last steps, gives the DQN's targets and is what comes out."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
-        self.problem = replace(problem.trainable(), available=None)
+        self.lacking, problem = lacking(problem), filled(problem.trainable(), seed)
+        self.problem = problem
         self.schema = schema = problem.schema
         self.rng, self.torch_rng = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
         self.width = TrainConfig.for_size(len(problem), schema.n_tests).width
@@ -173,7 +184,7 @@ class Trainer:
         """New cases, which hold what is known or free, and what each may spend. Q does not see that; it is such that early
         purchases are learned most often."""
         cases = Cases.start(self.problem, self.problem.draw(n, self.rng), None)
-        cases.mask = cases.mask | self.free
+        cases.mask = cases.mask | (self.free & ~lost(self.lacking, n, self.rng))
         total = max(self.schema.prices.total, self.cheapest)
         spend = np.exp(self.rng.uniform(np.log(self.cheapest), np.log(total), n)).round().astype(np.int64)
         return cases, spend + self.schema.prices.cost(cases.mask)
@@ -183,7 +194,7 @@ class Trainer:
         self.adam.param_groups[0]["lr"] = RATE * min(1.0, max(2 * (1 - done), 0.02))
         row = self.problem.draw(BATCH, self.rng)
         mask = self.rng.random((BATCH, self.schema.n_tests)) < self.rng.random((BATCH, 1)) ** 2
-        mask |= Cases.start(self.problem, row, None).mask | self.free
+        mask |= Cases.start(self.problem, row, None).mask | (self.free & ~lost(self.lacking, BATCH, self.rng))
         cases, loss = Cases(self.problem, row, mask, None), torch.zeros(())
         if done >= ALONE:
             self._buy(max(1 - 2 * (done - ALONE) / (1 - ALONE), EXPLORES))
@@ -308,6 +319,8 @@ def points(
     return [replace(trained, budget=budget) for budget in budgets]
 
 
-def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
+def fit(
+    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+) -> Policy:
     """The stopping budget that is best on validation rows, or a mixture of two. Under a hard budget all of it may be spent."""
-    return best_for(points(problem, validation, seconds=seconds, seed=seed), validation, budget, seed)
+    return best_for(points(problem, validation, seconds=seconds, seed=seed, steps=steps), validation, budget, seed)

@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget, lagrangian
 from askwise.core.checkpoint import put_off_ctrl_c
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Measure, measure
+from askwise.core.masked import own_torch
 from askwise.core.network import Encoder, Weights, dense
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem
@@ -221,9 +223,30 @@ def run(
     return Run(policy, blend, history, stopped, time.monotonic() - began)
 
 
-def fit(problem: Problem, validation: Problem, budget: Budget, config: TrainConfig | None = None, seed: int = 0) -> Policy:
-    """The policy that `run` chooses."""
-    return run(problem, validation, budget, config, seed).policy
+def points(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, steps: int | None = None
+) -> list[Policy]:
+    """One run that sweeps the price: deciding at once, and those of its snapshots that some price would choose. With `steps` it
+    learns for about so many steps, however long they take."""
+    config = _config(problem, seconds, steps)
+    with own_torch(seed, threads):
+        done = run(problem, validation, Budget(), config, seed, time_limit=None if steps else seconds)
+    return [decide_at_once(problem), *(policy_of(w, problem.schema, config) for w in done.history.weights.values())]
+
+
+def fit(
+    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+) -> Policy:
+    """The policy that `run` chooses, trained for this budget alone."""
+    with own_torch(seed, torch.get_num_threads()):
+        done = run(problem, validation, budget, _config(problem, seconds, steps), seed, time_limit=None if steps else seconds)
+    return done.policy
+
+
+def _config(problem: Problem, seconds: float, steps: int | None) -> TrainConfig:
+    """`for_size` is for about a minute; with more time, or more steps, its epochs are longer."""
+    config = TrainConfig.for_size(len(problem), problem.schema.n_tests)
+    return config.scaled(time=steps / config.max_steps if steps else max(seconds / 60, 0.1))
 
 
 def _state(trainer: Trainer, history: History) -> State:

@@ -10,6 +10,7 @@ import time
 
 from askwise.choosing import best_for
 from askwise.core.budget import Budget
+from askwise.core.gaps import filled
 from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
 from askwise.core.prefixes import affordable, boosted_stages, prefix_policies
@@ -21,6 +22,7 @@ def points(
 ) -> list[Policy]:
     """A policy for each prefix, from deciding at once to buying everything, or all that a hard budget of `cap` units allows."""
     began = time.monotonic()
+    problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
     order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
     left = max(seconds - (time.monotonic() - began), 0.2 * seconds)
     return [*prefix_policies(problem, order, boosted_stages(

@@ -24,7 +24,7 @@ BLUE, RED = "#0072B2", "#D55E00"
 # Okabe and Ito's colours, which colour-blind people can tell apart; for classes, in their order
 COLOURS = (BLUE, "#E69F00", "#009E73", RED, "#CC79A7", "#56B4E9", "#F0E442")
 # what is written into a file beside the picture would change with the day and the version
-LEFT_OUT: dict[str, dict[str, Any]] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+LEFT_OUT: dict[str, dict[str, Any]] = {".png": {"Software": None}, ".svg": dict.fromkeys(["Date", "Creator", "Format", "Type"])}
 
 
 def empty(width: float, height: float, **layout: float) -> Figure:
@@ -122,16 +122,27 @@ def share_and_position(report: Report, group: NDArray[np.int64], n: int) -> tupl
     return often / np.maximum(size, 1)[:, None], np.where(often > 0, total / np.maximum(often, 1), np.nan)
 
 
-def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> Path:
-    """Writes a PNG or an SVG, by the ending. The same picture gives the same bytes, and the file is always a whole one."""
+def drawn(figure: Figure, ending: str, dpi: int = 150) -> bytes:
+    """The picture as a file would hold it. The same picture gives the same bytes."""
     import matplotlib
 
+    data = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "askwise"}):
+        figure.savefig(data, format=ending[1:], dpi=dpi, metadata=LEFT_OUT[ending])
+    return data.getvalue()
+
+
+def inline(figure: Figure) -> str:
+    """The picture as an SVG element, to stand within a page."""
+    text = drawn(figure, ".svg").decode()
+    return text[text.index("<svg") :]
+
+
+def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> Path:
+    """Writes a PNG or an SVG, by the ending. The same picture gives the same bytes, and the file is always a whole one."""
     path = Path(path)
     ending = path.suffix.lower()
     if ending not in LEFT_OUT:
         raise InputError(f"{path.name!r} does not say what kind of picture to write; end it in .png or .svg")
-    data = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "askwise"}):
-        figure.savefig(data, format=ending[1:], dpi=dpi, metadata=LEFT_OUT[ending])
-    write_whole(path, data.getvalue())
+    write_whole(path, drawn(figure, ending, dpi))
     return path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from askwise.core.budget import Budget
 from askwise.errors import InputError
-from askwise.plots.canvas import BLUE, FAINT, INK, RED, SOFT, empty, legend, money, tidy
+from askwise.plots.canvas import BLUE, COLOURS, FAINT, INK, RED, SOFT, empty, legend, money, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,6 +94,66 @@ def frontier(
     axes.set_xlabel(money("mean cost per case", unit), parse_math=False)
     axes.set_ylabel(score, parse_math=False)
     legend(figure, loc="outside lower center", ncols=2)
+    return figure
+
+
+MARKS = ".s^Dvx*"
+DASHES = ("-", "--", ":", "-.")
+
+
+def look(i: int) -> dict[str, Any]:
+    """How the i-th of several curves looks: no two have both colour and dashes in common, and neighbours differ in all."""
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "marker": MARKS[i % len(MARKS)],
+        "linestyle": DASHES[i // len(COLOURS) % len(DASHES)],
+    }
+
+
+def frontiers(
+    curves: Mapping[str, Points],
+    total: float,
+    *,
+    title: str = "",
+    unit: str = "",
+    score: str = "score",
+    looks: Mapping[str, int] | None = None,
+) -> Figure:
+    """Several frontiers in one plane, by name; `total` is the cost of all tests. `looks` numbers the names, so that one that
+    is in several pictures looks the same in all of them."""
+    figure = empty(7, 5)
+    axes = figure.add_subplot()
+    tidy(axes)
+    for i, (name, (cost, value)) in enumerate(curves.items()):
+        style = look(i if looks is None else looks[name])
+        axes.plot(cost, value, markersize=4, linewidth=1.2, label=name, **style)
+    if total > 60:  # most of what happens, happens early
+        axes.set_xscale("symlog", linthresh=total / 100)
+    axes.set_xlim(0, total)
+    axes.set_xlabel(money("mean cost per case", unit), parse_math=False)
+    axes.set_ylabel(score, parse_math=False)
+    axes.set_title(title, parse_math=False)
+    legend(figure, loc="outside lower center", ncols=3)
+    return figure
+
+
+def targets(
+    points: Mapping[str, Points], wanted: Sequence[float], *, title: str = "", unit: str = "", score: str = "score"
+) -> Figure:
+    """Single policies in the plane of cost and score, by name, and as dashed lines the costs that were wanted."""
+    figure = empty(7, 5)
+    axes = figure.add_subplot()
+    tidy(axes)
+    for b in wanted:
+        axes.axvline(b, color=FAINT, linewidth=0.8, linestyle="--")
+    for i, (name, (cost, value)) in enumerate(points.items()):
+        style = look(i)
+        axes.plot(cost, value, color=style["color"], marker=style["marker"], linestyle="", markersize=6, label=name,
+                  fillstyle="none" if i >= len(COLOURS) else "full")  # fmt: skip
+    axes.set_xlabel(money("mean cost per case", unit), parse_math=False)
+    axes.set_ylabel(score, parse_math=False)
+    axes.set_title(title, parse_math=False)
+    legend(figure, loc="outside lower center", ncols=3)
     return figure
 
 

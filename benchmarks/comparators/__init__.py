@@ -1,0 +1,1 @@
+"""Whether each comparator does what its authors report."""

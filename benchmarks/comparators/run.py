@@ -1,0 +1,261 @@
+"""Does each comparator do what its authors report, at least in shape?
+
+    ./dev sh python -m benchmarks.comparators.run [--claims ...] [--seeds ...] [--minutes 20] [--threads 1]
+
+Each claim has a measure and a bar that it must reach, see `CLAIMS`. One row per claim and seed is appended to results.jsonl as it
+finishes, each from a process of its own; what is there is not run again. The table goes to results.md. `--minutes` is for each
+training that is long (gdfs on mnist, opportunistic and adapt-gbrt); the others take a minute or two. Data comes from the folder
+named by ASKWISE_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from askwise import methods
+from askwise.core.budget import HardBudget
+from askwise.core.episode import State, measure, some_rows
+from askwise.core.policy import Policy
+from askwise.core.prefixes import decide
+from askwise.core.problem import Floats, Problem, Schema
+from askwise.core.trees import LazyTrees
+from askwise.data.named import load
+from askwise.data.prepare import Split
+from askwise.data.small_problems import small_problem
+from askwise.frontier import curve, hull
+from askwise.methods import adapt_gbrt, budget_prune, gdfs, opportunistic
+from askwise.methods.exact import Exact
+from askwise.methods.paper import decide_at_once
+from askwise.methods.random import Lots
+from benchmarks import rows
+from benchmarks.scoreboard.run import commit
+
+HERE = Path(__file__).parent
+FEW = 12  # trees of a forest that is pruned, or used as it is
+
+
+def area(policies: Sequence[Policy], parts: Split) -> float:
+    """The paper's metric, of accuracies."""
+    found = [
+        [measure(p, policy, None) for policy in (decide_at_once(parts.train), *policies)] for p in (parts.validation, parts.test)
+    ]
+    prior = found[0][0].accuracy, found[1][0].accuracy
+    points = [([m.cost for m in of], [m.accuracy for m in of]) for of in found]
+    prices = parts.train.schema.prices
+    return curve(points[0], points[1], prior, float(prices.money(prices.total))).area
+
+
+# ------------------------------------------------------------------ budget-prune
+
+
+def pruning(seed: int, seconds: float, threads: int) -> rows.Row:
+    """A random forest, pruned at many prices, against the same forest with fewer trees, which is how one gets cheaper without
+    pruning; accuracy on test rows at equal cost, averaged over the costs of the pruned ones."""
+    parts = load("miniboone_tiny", seed)
+    train, test = parts.train, parts.test.take(some_rows(len(parts.test), 5_000, 0))
+    every = np.arange(len(train.schema.columns))
+    grown = budget_prune.forest(train, every, aware=False, seconds=600, seed=seed, most=FEW)
+    whole = grown.policy(train, grown.trees.column >= 0)
+    fewer = [decide_at_once(train), *(_first_trees(whole, n) for n in range(1, FEW + 1))]
+    cost, right = np.array([[m.cost, m.accuracy] for m in (measure(test, policy, None) for policy in fewer)]).T
+    order = np.argsort(cost)
+    best = np.maximum.accumulate(right[order])
+    pruned = [measure(test, grown.policy(train, s.splits), None) for s in budget_prune.prunings(train, grown, seed)]
+    lead = [m.accuracy - float(np.interp(m.cost, cost[order], best)) for m in pruned if m.cost > 0]
+    return {"measure": float(np.mean(lead)), "largest": max(lead), "pruned": [[m.cost, m.accuracy] for m in pruned],
+            "unpruned": np.column_stack([cost, right]).tolist()}  # fmt: skip
+
+
+def _first_trees(whole: LazyTrees, n: int) -> LazyTrees:
+    return replace(whole, trees=replace(whole.trees, roots=whole.trees.roots[:n]))
+
+
+# ------------------------------------------------------------------ adapt-gbrt
+
+
+def gate(seed: int, seconds: float, threads: int) -> rows.Row:
+    """How much more often than the cheap model the expensive one is right: on the cases that are sent on, less on those kept.
+    Over all gates that `points` returns and that send between 5 and 95 % on."""
+    parts = load("miniboone_tiny", seed)
+    test = parts.test.take(some_rows(len(parts.test), 10_000, 0))
+    found = adapt_gbrt.points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
+    leads = []
+    for policy in found:
+        if isinstance(policy, adapt_gbrt.Gated):
+            on, lead = who_is_sent_on(policy, test)
+            if 0.05 < on.mean() < 0.95:
+                leads.append([float(on.mean()), float(lead[on].mean()), float(lead[~on].mean())])
+    sent, kept = (float(np.mean([x[i] for x in leads])) for i in (1, 2)) if leads else (0.0, 0.0)
+    return {"measure": sent - kept, "sent": sent, "kept": kept, "gates": leads}
+
+
+def who_is_sent_on(policy: adapt_gbrt.Gated, test: Problem) -> tuple[Any, Any]:
+    """N: whether the gate sends a complete row on, and 1, 0 or -1: the expensive model is right and the cheap one wrong, both or
+    neither is, or the reverse."""
+    on = policy.gate.total(policy.gate.leaves(test.X))[:, 0] > 0
+    cheap = adapt_gbrt.cheap_probabilities(policy.cheap.total(policy.cheap.leaves(test.X)))
+    right = [decide(p, policy.loss) == test.y for p in (policy.expensive(test.X), adapt_gbrt.unweighted(cheap, policy.stakes))]
+    return on, right[0].astype(float) - right[1]
+
+
+# ------------------------------------------------------------------ opportunistic
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOrder(opportunistic.Opportunistic):
+    """The same class probabilities, but tests in a random order of each case's own."""
+
+    def choose(self, state: State, values: Floats) -> Any:
+        return super().choose(state, Lots(0)(state).astype(np.float32))
+
+
+def order(seed: int, seconds: float, threads: int) -> rows.Row:
+    """The area of the method less that of the same networks with tests in random order; beside it the method `random`."""
+    parts = load("digits", seed)
+    mine = opportunistic.points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
+    lots = [AnyOrder(**vars(policy)) for policy in mine]  # type: ignore[arg-type]
+    by_itself = methods.get("random").points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
+    areas = {name: area(of, parts) for name, of in (("area", mine), ("any order", lots), ("random", by_itself))}
+    return {"measure": areas["area"] - max(areas["any order"], areas["random"]), **areas}
+
+
+# ------------------------------------------------------------------ gdfs
+
+
+def pixels(seed: int, seconds: float, threads: int) -> rows.Row:
+    """Accuracy on mnist's test rows with so many pixels; networks 512 wide."""
+    parts = load("mnist", seed)
+    found = gdfs.points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
+    at = {n: measure(parts.test, replace(found[-1], most=n), None).accuracy for n in (10, 20, 50)}  # type: ignore[type-var]
+    return {"measure": min(at[10] - 0.85, at[20] - 0.93), "at 10": at[10], "at 20": at[20], "at 50": at[50]}
+
+
+# ------------------------------------------------------------------ aaco
+
+
+def pair(n: int, seed: int) -> Problem:
+    """d and e tell the class together and nothing alone. Each of a, b and c is right eight times in ten, the others are noise."""
+    rng = np.random.default_rng([seed, n])
+    X = rng.choice([-1.0, 1.0], size=(n, 8))
+    truth = X[:, 3] * X[:, 4]
+    X[:, :3] = np.where(rng.random((n, 3)) < 0.8, truth[:, None], -truth[:, None])
+    return Problem.build(Schema.build(list("abcdefgh"), [0, 1]), X, (truth > 0).astype(int))
+
+
+def xor(seed: int, seconds: float, threads: int, steps: int = 1_500) -> rows.Row:
+    """Accuracy of aaco when two of eight tests may be bought, less that of the better of gdfs and dime: looking one test ahead,
+    they begin with a test that tells something by itself, and then it is too late. All learn for the same number of steps."""
+    train, validation, test = (pair(n, seed) for n in (800, 200, 400))
+    found = {}
+    for name in ("aaco", "gdfs", "dime"):
+        policy = methods.get(name).fit(train, validation, HardBudget(2), seconds=seconds, seed=seed, steps=steps)
+        found[name] = measure(test, policy, HardBudget(2).cap(test.schema.prices)).accuracy
+    return {"measure": found["aaco"] - max(found["gdfs"], found["dime"]), **found}
+
+
+# ------------------------------------------------------------------ exact
+
+
+def bound(seed: int, seconds: float, threads: int, limit: float = 5.0) -> rows.Row:
+    """The least distance of any point of any method above the exact frontier, in loss, on the rows that all have learned from.
+    Beside it the mean distance of each method's own hull, in parts of what can be gained."""
+    small = small_problem(seed, rows=1_000)
+    problem = small.problem
+    corners = Exact(problem).corners()
+    cost, loss = (np.array([float(getattr(c, name)) for c in corners]) for name in ("cost", "loss"))
+    least, of = np.inf, {}
+    for name in methods.names():
+        policies = methods.get(name).points(problem, problem, seconds=limit, seed=seed, threads=threads)
+        found = [measure(problem, policy, None) for policy in policies]
+        least = min(least, min(m.loss - float(np.interp(m.cost, cost, loss)) for m in found))
+        of[name] = _above(cost, loss, sorted((m.cost, m.loss) for m in found))
+    return {"measure": least + 1e-9, "kind": small.kind, "above": of}
+
+
+def _above(cost: Any, loss: Any, found: list[tuple[float, float]]) -> float:
+    """The mean over costs of how far the lower hull of the points found lies above the exact frontier."""
+    on = [found[i] for i in hull([c for c, _ in found], [-x for _, x in found]).tolist()]
+    grid = np.linspace(0, max(cost[-1], 1e-9), 101)
+    mine = np.interp(grid, [c for c, _ in on], [x for _, x in on])
+    gained = np.maximum(loss[0] - loss[-1], 1e-12)
+    return float((mine - np.interp(grid, cost, loss)).mean() / gained)
+
+
+@dataclass(frozen=True)
+class Claim:
+    says: str
+    call: Callable[..., rows.Row]
+    bar: float  # the measure must exceed it
+    seeds: tuple[int, ...]
+
+
+CLAIMS = {
+    "budget-prune": Claim("pruned, a forest is more accurate than unpruned at equal cost", pruning, 0.0, (0, 1, 2)),
+    "adapt-gbrt": Claim("the expensive model's lead is larger on cases sent on than on those kept", gate, 0.0, (0, 1, 2)),
+    "opportunistic": Claim("beats random order by 0.03 area (digits)", order, 0.03, (0, 1, 2)),
+    "gdfs": Claim("mnist: 85 % at 10 pixels, 93 % at 20", pixels, 0.0, (0,)),
+    "aaco": Claim("solves the pair problem, where gdfs and dime fail", xor, 0.1, (0, 1, 2)),
+    "exact": Claim("no point of any method lies below the exact frontier", bound, 0.0, (0, 1, 2, 3, 4)),
+}
+
+
+def one(claim: str, seed: int, minutes: float, threads: int = 1) -> rows.Row:
+    torch.set_num_threads(threads)
+    began = time.monotonic()
+    found = CLAIMS[claim].call(seed, 60 * minutes, threads)
+    took = round((time.monotonic() - began) / 60, 2)
+    holds = bool(found["measure"] > CLAIMS[claim].bar)
+    return {**found, "holds": holds, "minutes_taken": took, "threads": threads, "commit": commit()}
+
+
+SHOWN = ("pruned", "unpruned", "gates", "above")  # too long for the table
+
+
+def table(found: list[rows.Row]) -> str:
+    lines = ["| method | claim | seed | measure | more than | | minutes | |", "|---|---|---|---|---|---|---|---|"]
+    for name, claim in CLAIMS.items():
+        for r in sorted((r for r in found if r["claim"] == name), key=lambda r: r["seed"]):
+            inner = ("claim", "seed", "minutes", "measure", "holds", "minutes_taken", "threads", "commit", *SHOWN)
+            more = ", ".join(f"{k} {v:.3f}" if isinstance(v, float) else f"{k} {v}" for k, v in r.items() if k not in inner)
+            cells = (name, claim.says, r["seed"], f"{r['measure']:.4f}", claim.bar, more, r["minutes_taken"],
+                     "holds" if r["holds"] else "DOES NOT HOLD")  # fmt: skip
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+    above = [r["above"] for r in found if r["claim"] == "exact"]
+    if above:
+        lines += ["", "How far each method's frontier lies above the exact one on the rows it learned from, in parts of what can "
+                  f"be gained; mean over {len(above)} small problems, after seconds of training, so no ranking:", ""]  # fmt: skip
+        mean = {name: float(np.mean([a[name] for a in above if name in a])) for name in above[0]}
+        lines += [f"- {name} {value:.3f}" for name, value in sorted(mean.items(), key=lambda pair: pair[1])]
+    return "\n".join(lines)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--claims", nargs="+", default=list(CLAIMS), choices=list(CLAIMS), metavar="NAME")
+    parser.add_argument("--seeds", nargs="+", type=int, help="default: those of each claim")
+    parser.add_argument("--minutes", type=float, default=20, help="for each long training")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
+    given = parser.parse_args(words)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    for name in given.claims:
+        for seed in given.seeds or CLAIMS[name].seeds:
+            job = {"claim": name, "seed": seed, "minutes": given.minutes}
+            for row in rows.fill(given.out, [job], partial(one, threads=given.threads), 1):
+                print(f"{name} seed {seed}: {row['measure']:.4f}, bar {CLAIMS[name].bar}, "
+                      f"{'holds' if row['holds'] else 'DOES NOT HOLD'}, {row['minutes_taken']:g} min", flush=True)  # fmt: skip
+    head = "Made by `./dev sh python -m benchmarks.comparators.run`; what each measure is, is said there.\n\n"
+    given.out.with_suffix(".md").write_text(head + table(rows.read(given.out)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

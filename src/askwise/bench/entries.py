@@ -1,0 +1,249 @@
+"""Rows for reading: those of several files together, checked, one for each task; and by method, with all seeds side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.bench import rows
+from askwise.errors import InputError
+
+Row = dict[str, Any]
+Doubles = NDArray[np.float64]
+
+# what a row may leave out, since nothing was said about it when it was written
+UNSAID: Row = {"budget": None, "remove": 0.0, "imputation": None, "options": {}}
+NUMBER = (int, float)
+TASK: dict[str, Any] = {  # of what kind each must be
+    "data": str, "method": str, "label": str, "seed": int, "minutes": NUMBER, "budget": (dict, type(None)), "remove": NUMBER,
+    "imputation": (str, type(None)), "options": dict,
+}  # fmt: skip
+BESIDE: dict[str, Any] = {
+    "resampled": list, "accuracy_at": dict, "cost_at": dict, "columns": list, "validation": list, "test": list,
+    "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict,
+}  # fmt: skip
+STATUS = ("done", "refused", "failed")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The last word on each task, in the order in which tasks first came, and what was passed over on the way."""
+
+    rows: tuple[Row, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> list[Row]:
+        return [row for row in self.rows if row["status"] == "done"]
+
+    @property
+    def frontiers(self) -> list[Row]:
+        return [row for row in self.done if row["task"]["budget"] is None]
+
+    @property
+    def budgeted(self) -> list[Row]:
+        return [row for row in self.done if row["task"]["budget"] is not None]
+
+
+def gathered(paths: Sequence[Path]) -> Gathered:
+    """The rows of some files. Of a task that was tried again the row that is done counts, or the last one."""
+    there: dict[str, Row] = {}
+    remarks, again = [], 0
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"there is no file {str(path)!r}; name the rows that `askwise bench` has written")
+        for number, row in rows.numbered(path):
+            wrong = "is damaged" if row is None else what_is_wrong(row)
+            if row is None or wrong:
+                remarks.append(f"Line {number} of {path.name} {wrong}; it was passed over.")
+                continue
+            row = {**row, "task": told(row["task"])}
+            key = row["task"]["label"] + rows.identity(row)
+            again += key in there
+            if key not in there or row["status"] == "done" or there[key]["status"] != "done":
+                there[key] = row  # a dict keeps the place of the first
+    if again:
+        remarks.append(f"{again} rows are of a task that has another row; the last that is done counts, or the last.")
+    return Gathered(tuple(there.values()), tuple(remarks))
+
+
+def told(task: Row) -> Row:
+    """A task with what it leaves out."""
+    return {**UNSAID, "label": task.get("method"), **task}
+
+
+def what_is_wrong(row: Row) -> str | None:
+    """Why a row cannot be used, as the end of a sentence."""
+    task = row.get("task")
+    if not isinstance(task, dict):
+        return "is no row of a bench, or one of another version: it has no task"
+    task = told(task)
+    for name, kind in TASK.items():
+        if not isinstance(task.get(name), kind):
+            return f"is of another version: the {name} of its task is {task.get(name)!r}"
+    for name, kind in BESIDE.items():
+        if not isinstance(row.get(name, kind()), (kind, type(None))):
+            return f"is of another version: its {name} is {row[name]!r}"
+    if row.get("status") not in STATUS:
+        return f"has the status {row.get('status')!r}, which nobody knows"
+    if row["status"] == "done":
+        needed = ("area", "total", "curve") if task["budget"] is None else ("cost", "score")
+        for name in needed:
+            if not _usable(row.get(name)):
+                return f"is of another version: it is done, but has no {name}"
+    return None
+
+
+def _usable(value: Any) -> bool:
+    """A finite number, or the two lists of a curve."""
+    if isinstance(value, list):
+        two = len(value) == 2 and all(isinstance(part, list) for part in value) and len(value[0]) == len(value[1]) > 0
+        return two and all(is_number(v) for part in value for v in part)
+    return is_number(value)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, NUMBER) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def numbers(values: Iterable[Any]) -> list[float]:
+    """Those that are."""
+    return [v for v in values if is_number(v)]
+
+
+# ---------------------------------------------------------------------- by method
+
+
+@dataclass(frozen=True)
+class Entry:
+    """All seeds of a method on a data set, with the same settings and the same budget."""
+
+    data: str
+    name: str
+    rows: tuple[Row, ...]
+
+    @property
+    def budget(self) -> dict[str, float] | None:
+        found: dict[str, float] | None = self.rows[0]["task"]["budget"]
+        return found
+
+    def numbers(self, name: str) -> list[float]:
+        """What the rows say under a name, without those that do not say it."""
+        return numbers(row.get(name) for row in self.rows)
+
+    @property
+    def area(self) -> float:
+        """Mean over seeds."""
+        return float(np.mean(self.numbers("area")))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the mean area, from the resamplings of the test cases; None where there are none."""
+        drawn = [row["resampled"] for row in self.rows if row.get("resampled")]
+        if len(drawn) < len(self.rows) or len({len(d) for d in drawn}) > 1:
+            return None
+        low, high = np.quantile(np.mean(drawn, 0), [0.025, 0.975])
+        return float(low), float(high)
+
+
+def entries(found: Iterable[Row]) -> list[Entry]:
+    """Rows that differ in nothing but the seed belong together. The name says what tells entries of one method apart."""
+    of = list(found)
+    telling = _telling(of)
+    grouped: dict[tuple[str, str, str], list[Row]] = {}
+    for row in of:
+        task = row["task"]
+        grouped.setdefault((task["data"], name_of(row, telling.get(task["label"], ())), str(task["budget"])), []).append(row)
+    order = list(dict.fromkeys(data for data, _, _ in grouped))
+    made = [Entry(data, name, tuple(sorted(them, key=lambda r: r["task"]["seed"]))) for (data, name, _), them in grouped.items()]
+    return sorted(made, key=lambda entry: order.index(entry.data))
+
+
+def _telling(of: list[Row]) -> dict[str, tuple[str, ...]]:
+    """By label: the settings that differ between its rows on some data set."""
+    seen: dict[tuple[str, str, str], set[str]] = {}
+    for row in of:
+        for name in (*SAYING, "method"):
+            seen.setdefault((row["task"]["label"], name, row["task"]["data"]), set()).add(repr(_setting(row, name)))
+    found: dict[str, tuple[str, ...]] = {}
+    for (label, name, _), values in seen.items():
+        if len(values) > 1 and name not in found.get(label, ()):
+            found[label] = (*found.get(label, ()), name)
+    return found
+
+
+def _setting(row: Row, name: str) -> Any:
+    return row["task"][name] if name in row["task"] else row.get(name)
+
+
+SAYING = {
+    "minutes": lambda v: f"{v:g} min",
+    "remove": lambda v: f"{100 * v:g} % removed" if v else "nothing removed",
+    "imputation": lambda v: str(v or "no imputation"),
+    "options": lambda v: ", ".join(f"{name}={value}" for name, value in v.items()) or "no options",
+    "class_weight": lambda v: f"weights {v or 'none'}",
+    "most_rows": lambda v: "rows " + ", ".join(f"{part} {most or 'all'}" for part, most in (v or {}).items()),
+    "threads": lambda v: f"{v} threads",
+    "source": lambda v: f"file {(v or {}).get('sha256', '?')}",
+}
+
+
+def name_of(row: Row, telling: Sequence[str]) -> str:
+    """The label, and what tells it apart from others with this label; that values were removed is never left out."""
+    task = row["task"]
+    said = ["method"] if "method" in telling else []
+    said += [name for name in SAYING if name in telling or (name == "remove" and task[name])]
+    words = [task["method"] if name == "method" else SAYING[name](_setting(row, name)) for name in said]
+    return ", ".join([task["label"], *words])
+
+
+def budget_words(budget: dict[str, float] | None) -> str:
+    return " and ".join(f"{kind} {amount:g}" for kind, amount in (budget or {}).items()) or "none"
+
+
+def mean_curve(entry: Entry) -> tuple[Doubles, Doubles]:
+    """The curves of all seeds, averaged at every cost; unless one of them jumps, the area under it is the mean of theirs."""
+    curves = [np.asarray(row["curve"], float) for row in entry.rows]
+    if len(curves) == 1:
+        return curves[0][0], curves[0][1]
+    cost = np.unique(np.concatenate([c[0] for c in curves]))
+    return cost, np.mean([np.interp(cost, *c) for c in curves], 0)
+
+
+# ---------------------------------------------------------------------- comparisons
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much the area of one entry is above that of another, over the seeds that both have."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+
+def difference(mine: Entry, theirs: Entry) -> Difference | None:
+    """With an interval that holds 95 of 100 resamplings of the test cases, the same for both; None where they cannot be compared
+    case by case."""
+    other = {row["task"]["seed"]: row for row in theirs.rows}
+    both = [(row, other[seed]) for row in mine.rows if (seed := row["task"]["seed"]) in other]
+    drawn = [(a.get("resampled") or [], b.get("resampled") or []) for a, b in both]
+    alike = len({len(d) for pair in drawn for d in pair}) == 1 and len(drawn[0][0]) > 0
+    if not alike or any(a.get("n_test") != b.get("n_test") for a, b in both):
+        return None
+    mean = float(np.mean([a["area"] - b["area"] for a, b in both]))
+    low, high = np.quantile(np.mean([np.subtract(a, b) for a, b in drawn], 0), [0.025, 0.975])
+    return Difference(mean, float(low), float(high), len(both))
+
+
+def ranks(values: Sequence[float], digits: int = 4) -> list[float]:
+    """1 for the largest; those that are equal, rounded so, share the mean of their places."""
+    shown = np.round(np.asarray(values, float), digits)
+    return [float((shown > v).sum() + ((shown == v).sum() + 1) / 2) for v in shown]

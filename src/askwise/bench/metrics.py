@@ -1,0 +1,169 @@
+"""What policies come to on test cases: the area under a frontier and what is read off it, or the figures of one policy.
+
+Intervals come from resamplings of the test cases, the same draws for all methods, so that two methods can be compared case by
+case. The score is 1 - loss / stake, which is the accuracy where mistakes are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askwise.core.budget import Budget
+from askwise.core.episode import Cases, Episodes, State
+from askwise.core.policy import Mixture, Policy
+from askwise.core.problem import Problem
+from askwise.evaluate import evaluate
+from askwise.frontier import Curve, curve
+
+Doubles = NDArray[np.float64]
+
+COLUMNS = ("cost", "loss", "accuracy", "balanced accuracy", "auroc")
+SAMPLES = 200  # of the test cases, with repetition
+SHARES = (0.05, 0.1, 0.25, 0.5)  # of the cost of everything: where the score is read off, unless the plan says where
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A policy on some cases: cost and loss of each, and the means. What was bought is not kept, of pictures it would be much."""
+
+    cost: Doubles  # N, money
+    loss: Doubles  # N
+    means: list[float | None]  # by COLUMNS
+
+
+def found(policy: Policy, problem: Problem, budget: Budget) -> Found:
+    """Rolls the policy out over all cases."""
+    report = evaluate(policy, problem, budget)
+    said = leaning(policy, problem, report.episodes, budget.cap(problem.schema.prices))
+    area = None if said is None else auroc(said, report.truth)
+    return Found(report.cost_per_case, report.episodes.loss,
+                 [report.cost, report.loss, report.accuracy, report.balanced_accuracy, area])  # fmt: skip
+
+
+# ---------------------------------------------------------------------- AUROC
+
+
+def leaning(policy: Policy, problem: Problem, done: Episodes, cap: int | None, chunk: int = 4096) -> Doubles | None:
+    """N: how much each case looked like the second of two classes when it was decided; None with more classes, where the policy
+    does not tell, or where an existing classifier was asked, which tells only its answer."""
+    if problem.schema.n_classes != 2 or problem.external is not None:
+        return None
+    said = []
+    for i in range(0, len(done.row), chunk):
+        state = Cases(problem, done.row[i : i + chunk], done.mask[i : i + chunk], cap).observe()
+        some = _leaning(policy, state)
+        if some is None:
+            return None
+        said.append(some)
+    return np.concatenate(said)
+
+
+def _leaning(policy: Policy, state: State) -> Doubles | None:
+    """The probability of the second class, or by how much it is valued above the first, which has the same order."""
+    if isinstance(policy, Mixture):
+        both = np.empty(len(state.mask))
+        for arm, who in policy.arms(state):
+            some = _leaning(arm, state.keep(who))
+            if some is None:
+                return None
+            both[who] = some
+        return both
+    if hasattr(policy, "belief"):
+        p: Doubles = np.asarray(policy.belief(state), float)
+        return p[:, 1]
+    if hasattr(policy, "values"):
+        q: Doubles = np.asarray(policy.values(state), float)
+        return np.subtract(q[:, 1], q[:, 0])
+    return None
+
+
+def auroc(said: ArrayLike, truth: ArrayLike) -> float | None:
+    """How often a case of the second class is rated above one of the first, ties counting half; None where one class is absent.
+
+    (R - n₁ (n₁ + 1) / 2) / (n₀ n₁), where R is the sum of the ranks of the n₁ cases of the second class
+    """
+    s, y = np.asarray(said, float), np.asarray(truth) == 1
+    n1, n0 = int(y.sum()), int((~y).sum())
+    if not n0 or not n1:
+        return None
+    _, place, times = np.unique(s, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(times) - (times - 1) / 2)[place]  # the mean rank of equals
+    return float((rank[y].sum() - n1 * (n1 + 1) / 2) / (n0 * n1))
+
+
+# ---------------------------------------------------------------------- a whole frontier
+
+
+def frontier(
+    validation: Sequence[Found], test: Sequence[Found], stake: float, total: float,
+    accuracy_at: Sequence[float] | None, cost_at: Sequence[float],
+) -> dict[str, Any]:  # fmt: skip
+    """The paper's metric and what is read off the curve. The first of each is deciding at once."""
+    chosen_on = [(float(f.cost.mean()), score(float(f.loss.mean()), stake)) for f in validation]
+    cost, loss = (np.stack([getattr(f, name) for f in test], 1) for name in ("cost", "loss"))  # N, P
+
+    def drawn(costs: Doubles, losses: Doubles) -> Curve:
+        """From the means of each point on test cases."""
+        scores = score(losses, stake)
+        prior = chosen_on[0][1], float(scores[0])
+        return curve(tuple(zip(*chosen_on[1:], strict=True)) or ((), ()), (costs[1:], scores[1:]), prior, total)  # type: ignore[arg-type]
+
+    whole = drawn(cost.mean(0), loss.mean(0))
+    again = [drawn(*means).area for means in zip(resampled(cost), resampled(loss), strict=True)]
+    at = [share * total for share in SHARES] if accuracy_at is None else accuracy_at
+    return {
+        "chosen": whole.chosen.tolist(), "curve": [whole.cost.tolist(), whole.score.tolist()], "area": whole.area,
+        "resampled": [round(area, 5) for area in again],
+        "accuracy_at": {f"{c:g}": float(np.interp(c, whole.cost, whole.score)) for c in at},
+        "cost_at": {f"{s:g}": least_cost(whole.cost, whole.score, s) for s in cost_at},
+    }  # fmt: skip
+
+
+def score(loss: Any, stake: float) -> Any:
+    return 1 - loss / stake
+
+
+def least_cost(cost: ArrayLike, scores: ArrayLike, wanted: float) -> float | None:
+    """The least mean cost at which the curve reaches a score, on its lines too, since mixing two policies gives every point of
+    the line between them; None where it never does."""
+    x, y = np.asarray(cost, float), np.asarray(scores, float)
+    there = np.flatnonzero(y >= wanted)
+    if not len(there):
+        return None
+    i = int(there[0])
+    if i == 0 or y[i] == y[i - 1]:
+        return float(x[i])
+    return float(x[i - 1] + (x[i] - x[i - 1]) * (wanted - y[i - 1]) / (y[i] - y[i - 1]))
+
+
+def resampled(values: Doubles, block: int = 20) -> Doubles:
+    """SAMPLES, ...: the means over cases (the first axis) when these are drawn with repetition, by the same draws always."""
+    n, draws = len(values), np.random.default_rng(0)
+    means = []
+    for i in range(0, SAMPLES, block):  # some draws at a time, since each is as long as the data
+        times = np.stack([np.bincount(draws.integers(n, size=n), minlength=n) for _ in range(min(block, SAMPLES - i))])
+        means.append(times @ values / n)
+    return np.concatenate(means)
+
+
+# ---------------------------------------------------------------------- one policy
+
+
+def single(test: Found, stake: float) -> dict[str, Any]:
+    """The figures of one policy on test cases, with intervals that hold 95 of 100 resamplings."""
+    cost, loss, accuracy, balanced, area = test.means
+    costs, scores = resampled(test.cost), score(resampled(test.loss), stake)
+    return {
+        "cost": cost, "cost_interval": interval(costs), "loss": loss, "accuracy": accuracy, "balanced_accuracy": balanced,
+        "auroc": area, "score": score(loss, stake), "score_interval": interval(scores), "most": float(test.cost.max()),
+        "resampled_scores": [round(float(s), 5) for s in scores],
+    }  # fmt: skip
+
+
+def interval(samples: Doubles) -> list[float]:
+    return [float(q) for q in np.quantile(samples, [0.025, 0.975])]

@@ -1,0 +1,341 @@
+"""A plan: data x methods x budgets x seeds x shares of removed values, read from TOML and checked before anything runs.
+
+Settings may be given for the whole plan, for a data set and for a method; the method's win over the data set's, and these over
+the plan's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from askwise.bench.rows import identity
+from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.errors import InputError, did_you_mean
+
+PARTS = ("train", "validation", "test")
+MOST_ROWS = {"train": 0, "validation": 10_000, "test": 30_000}  # 0: all; the standard error of a score is then 0.003 or less
+FRONTIER = "frontier"  # in place of a budget: all that the method can make
+KINDS = {"price": Tradeoff, "average": AverageBudget, "hard": HardBudget}
+
+SETTINGS = (
+    "seeds",
+    "minutes",
+    "budgets",
+    "remove",
+    "most_rows",
+    "class_weight",
+    "threads",
+    "accuracy_at",
+    "cost_at",
+    "kill_after",
+)
+OF_PLAN = ("name", "about", "data", "methods", *SETTINGS)
+OF_DATA = ("name", "without", *SETTINGS)
+OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares")
+OF_METHOD = ("name", "label", "only", "imputation", "options", *SETTINGS)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one split of one data set. Two tasks with the same `told` settings, the label apart, are the same task."""
+
+    data: str
+    method: str
+    label: str
+    seed: int
+    minutes: float
+    budget: dict[str, float] | None
+    remove: float
+    imputation: str | None
+    options: dict[str, Any]
+    class_weight: str | None = None
+    most_rows: dict[str, int] = field(default_factory=lambda: dict(MOST_ROWS))
+    threads: int = 1
+    source: dict[str, Any] | None = None  # of a file: its name, checksum, target, prices
+    accuracy_at: tuple[float, ...] | None = None  # mean costs; None: some shares of the cost of everything
+    cost_at: tuple[float, ...] = (0.8, 0.9, 0.95)  # scores
+    kill_after: float | None = None  # minutes
+    folder: str = ""  # where files are looked for
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a row says of its task."""
+        own = ("data", "method", "label", "seed", "minutes", "budget", "remove", "imputation", "options")
+        beside = ("class_weight", "most_rows", "threads", "source")
+        return {"task": {name: getattr(self, name) for name in own}, **{name: getattr(self, name) for name in beside}}
+
+    @property
+    def cap(self) -> Budget:
+        """The budget as the engine knows it."""
+        made = Budget()
+        for name, value in (self.budget or {}).items():
+            made = made & KINDS[name](value)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Task:
+        """The inverse of `to_dict`."""
+        lists = {name: None if given[name] is None else tuple(given[name]) for name in ("accuracy_at", "cost_at")}
+        return cls(**{**given, **lists})
+
+    def __str__(self) -> str:
+        return shown(self.told["task"])
+
+
+def shown(task: Mapping[str, Any]) -> str:
+    """A few words for a task, from what is told of it."""
+    said = [task["data"], task["label"], f"seed {task['seed']}"]
+    said += [f"{name} {value:g}" for name, value in (task["budget"] or {}).items()]
+    return " ".join(said + ([f"{task['remove']:.0%} removed"] if task["remove"] else []))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A name and the tasks, in the order in which they are begun."""
+
+    name: str
+    tasks: tuple[Task, ...]
+
+
+def read(path: Path) -> Plan:
+    """The plan in a file; mistakes are told in one sentence."""
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}; name a plan, a TOML file")
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"the plan {path.name!r} is not TOML: {error}") from None
+    try:
+        return made(given, path.parent, path.stem)
+    except InputError as error:
+        raise InputError(f"the plan {path.name!r}: {error}") from None
+
+
+def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
+    """A plan from the dict that its file holds. Files are looked for in `folder`."""
+    _known(given, OF_PLAN, "the plan")
+    name = _word(given.get("name", name), "name")
+    _word(given.get("about", ""), "about")
+    data = [_data(entry, folder) for entry in _entries(given, "data")]
+    methods = [_method(entry) for entry in _entries(given, "methods")]
+    for kind, names in (("data set", [d["name"] for d in data]), ("label", [m["label"] for m in methods])):
+        twice = next((n for n in names if names.count(n) > 1), None)
+        if twice is not None:
+            raise InputError(f"the {kind} {twice!r} is there twice" + ("; give one of them a label" if kind == "label" else ""))
+    labels = [m["label"] for m in methods]
+    for d in data:
+        for label in d.get("without", ()):
+            if label not in labels:
+                raise InputError(f"`without` of {d['name']!r} names the method {label!r}; {did_you_mean(label, labels)}")
+    tasks: list[Task] = []
+    names = [d["name"] for d in data]
+    for m in methods:
+        for name_of_data in m.get("only", ()):
+            if name_of_data not in names:
+                raise InputError(f"`only` of {m['label']!r} names the data {name_of_data!r}; {did_you_mean(name_of_data, names)}")
+    for d, m in itertools.product(data, methods):
+        if m["label"] not in d.get("without", ()) and d["name"] in m.get("only", names):
+            tasks += _tasks(_joined(given, d, m), d, m, folder)
+    labels_of: dict[str, str] = {}
+    for task in tasks:
+        other = labels_of.setdefault(identity(task.told), task.label)
+        if other != task.label:
+            raise InputError(
+                f"{other!r} and {task.label!r} are the same method with the same settings on {task.data!r}; keep one"
+            )
+    return Plan(name, tuple(tasks))
+
+
+def _tasks(settings: dict[str, Any], d: dict[str, Any], m: dict[str, Any], folder: Path) -> Iterable[Task]:
+    """All tasks of one method on one data set."""
+    most = {**MOST_ROWS, **settings.get("most_rows", {})}
+    base = Task(
+        data=d["name"], method=m["name"], label=m["label"], seed=0, minutes=settings.get("minutes", 1.0), budget=None, remove=0.0,
+        imputation=m.get("imputation"), options=m.get("options", {}), class_weight=settings.get("class_weight"),
+        most_rows={part: most[part] for part in PARTS}, threads=settings.get("threads", 1), source=d.get("source"),
+        accuracy_at=settings.get("accuracy_at"), cost_at=settings.get("cost_at", Task.cost_at),
+        kill_after=settings.get("kill_after"), folder=str(folder),
+    )  # fmt: skip
+    axes = settings.get("remove", (0.0,)), settings.get("budgets", (None,)), settings.get("seeds", (0,))
+    return [replace(base, remove=share, budget=budget, seed=seed) for share, budget, seed in itertools.product(*axes)]
+
+
+# ---------------------------------------------------------------------- parts of a plan
+
+
+def _entries(given: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
+    """A list of names and tables, all as tables."""
+    entries = given.get(what)
+    if not isinstance(entries, list) or not entries:
+        raise InputError(f"`{what}` is {entries!r}; it must be a list of names or tables, with one at least")
+    for entry in entries:
+        if not isinstance(entry, (str, dict)):
+            raise InputError(f"`{what}` holds {entry!r}; it must be a name or a table")
+    return [{"name": entry} if isinstance(entry, str) else entry for entry in entries]
+
+
+def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+    from askwise.data.named import cards
+
+    if "file" not in entry:
+        for name in OF_FILE:
+            if name in entry:
+                raise InputError(f"data {entry.get('name')!r} has `{name}`, which is for files; name the file too")
+        _known(entry, OF_DATA, f"data {entry.get('name')!r}")
+        name = _word(entry.get("name"), "the name of a data set")
+        if name not in cards():
+            raise InputError(
+                f"there is no data set {name!r}; {did_you_mean(name, cards())}; for a table of your own give a `file`"
+            )
+        return dict(entry)
+    file = _word(entry["file"], "file")
+    _known(entry, (*OF_DATA, *OF_FILE), f"the data of {file!r}")
+    path = folder / file
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}")
+    target = _word(entry.get("target"), f"the target of {file!r}")
+    source = {name: entry[name] for name in OF_FILE if name in entry}
+    with path.open("rb") as stream:
+        checksum = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    prices = source.get("costs")
+    if isinstance(prices, str):
+        from askwise.fitting import lines
+
+        source["costs"] = {row["test"]: row["cost"] for row in lines(folder / prices, ("test", "cost"))}
+    return {**entry, "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
+            "source": {**source, "target": target, "sha256": checksum}}  # fmt: skip
+
+
+def _method(entry: dict[str, Any]) -> dict[str, Any]:
+    from askwise import methods
+
+    name = _word(entry.get("name"), "the name of a method")
+    _known(entry, OF_METHOD, f"method {name!r}")
+    if "." not in name and name not in methods.names():
+        raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), methods.names())}")
+    imputation = entry.get("imputation")
+    if imputation is not None:
+        from askwise.data.imputing import KINDS
+
+        if imputation not in KINDS:
+            raise InputError(f"`imputation` of {name!r} is {imputation!r}; it must be {' or '.join(map(repr, KINDS))}")
+    if not isinstance(entry.get("options", {}), dict):
+        raise InputError(f"`options` of {name!r} is {entry['options']!r}; it must be a table")
+    label = name.rpartition(".")[2] + (f" {imputation}" if imputation else "")
+    return {**entry, "label": _word(entry.get("label", label), "label")}
+
+
+def _joined(*levels: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are given, checked and in one form; later levels win, of `most_rows` for each part by itself."""
+    found: dict[str, Any] = {}
+    for given in levels:
+        here = {name: _CHECKS[name](given[name]) for name in SETTINGS if name in given}
+        found = {**found, **here, "most_rows": {**found.get("most_rows", {}), **here.get("most_rows", {})}}
+    return found
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return tuple(range(given))
+    whole = isinstance(given, list) and given and all(isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in given)
+    if not whole or len(set(given)) < len(given):
+        raise InputError(f"`seeds` is {given!r}; it must be a number of seeds, or a list of different whole numbers, 0 or more")
+    return tuple(given)
+
+
+def _budgets(given: Any) -> tuple[dict[str, float] | None, ...]:
+    """Each a table of amounts, or of lists of amounts, which stand for all of their combinations; or the word 'frontier'."""
+    if not isinstance(given, list) or not given:
+        raise InputError(f"`budgets` is {given!r}; it must be a list like [{{average = 5}}, {{hard = [10, 20]}}, {FRONTIER!r}]")
+    found: list[dict[str, float] | None] = []
+    for one in given:
+        if one == FRONTIER:
+            found.append(None)
+            continue
+        if not isinstance(one, dict) or not one:
+            raise InputError(f"a budget is {one!r}; it must be a table with price, average or hard, or the word {FRONTIER!r}")
+        _known(one, tuple(KINDS), "a budget")
+        choices = [[(kind, v) for v in (value if isinstance(value, list) else [value])] for kind, value in one.items()]
+        for chosen in itertools.product(*choices):
+            budget = {kind: _number(value, f"`{kind}` of a budget") for kind, value in chosen}
+            found.append({kind: budget[kind] for kind in KINDS if kind in budget})
+            if {"price", "average"} <= set(budget):
+                raise InputError(f"the budget {one!r} has both a price and an average, but an average finds its own price")
+    return tuple(found)
+
+
+def _shares(given: Any) -> tuple[float, ...]:
+    shares = tuple(float(_number(share, "`remove`")) for share in (given if isinstance(given, list) else [given]))
+    if not shares or max(shares) >= 1 or len(set(shares)) < len(shares):
+        raise InputError(f"`remove` is {given!r}; it must be different shares of the training values, 0 or more and below 1")
+    return shares
+
+
+def _rows(given: Any) -> dict[str, int]:
+    if not isinstance(given, dict):
+        raise InputError(f"`most_rows` is {given!r}; it must be a table like {{train = 5000, test = 500}}")
+    _known(given, PARTS, "most_rows")
+    for part, most in given.items():
+        if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+            raise InputError(f"`most_rows` of {part} is {most!r}; it must be a whole number, 0 for all")
+    return given
+
+
+def _weight(given: Any) -> str | None:
+    if given not in ("balanced", "none"):
+        raise InputError(f"`class_weight` is {given!r}; it must be 'balanced' or 'none'")
+    return None if given == "none" else "balanced"
+
+
+def _threads(given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise InputError(f"`threads` is {given!r}; it must be a whole number, 1 or more")
+    return given
+
+
+def _minutes(given: Any) -> float:
+    minutes = float(_number(given, "`minutes`"))
+    if minutes <= 0:
+        raise InputError(f"`minutes` is {given!r}; it must be more than 0")
+    return minutes
+
+
+def _numbers(given: Any) -> tuple[float, ...]:
+    if not isinstance(given, list):
+        raise InputError(f"{given!r} must be a list of numbers, for `accuracy_at` or `cost_at`")
+    return tuple(_number(value, "`accuracy_at` or `cost_at`") for value in given)
+
+
+_CHECKS = {
+    "seeds": _seeds, "minutes": _minutes, "budgets": _budgets, "remove": _shares, "most_rows": _rows, "class_weight": _weight,
+    "threads": _threads, "accuracy_at": _numbers, "cost_at": _numbers, "kill_after": _minutes,
+}  # fmt: skip
+
+
+def _number(given: Any, what: str) -> float:
+    """5 and 5.0 are the same amount."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < float("inf"):
+        raise InputError(f"{what} is {given!r}; it must be a finite number, 0 or more")
+    return int(given) if float(given).is_integer() else float(given)
+
+
+def _word(given: Any, what: str) -> str:
+    if not isinstance(given, str):
+        raise InputError(f"{what} is {given!r}; it must be a text")
+    return given
+
+
+def _known(given: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
+    for name in given:
+        if name not in names:
+            raise InputError(f"{where} has {name!r}, which means nothing here; {did_you_mean(name, names)}")

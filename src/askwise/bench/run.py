@@ -1,0 +1,86 @@
+"""The work behind `askwise bench`: what is left of a plan is run, and each row is written as its task ends."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from askwise.bench import engine, rows
+from askwise.bench.plan import Plan, Task, read, shown
+from askwise.errors import InputError
+
+Row = dict[str, Any]
+
+
+def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: bool) -> int:
+    """Runs a plan; 1 where some tasks failed."""
+    engine.checked(where)
+    if processes is not None and processes < 1:
+        raise InputError(f"--processes is {processes}; it must be 1 or more")
+    plan, out = read(path), out or path.with_suffix(".jsonl")
+    if not out.parent.is_dir() or out.resolve() == path.resolve():
+        raise InputError(f"cannot write {str(out)!r}: {'that is the plan' if out.parent.is_dir() else 'its folder is not there'}")
+    if dry:
+        todo = left(plan, rows.read(out))
+        print("\n".join(f"{task}, {task.minutes:g} min" for task in todo))
+        _summary(plan, len(todo))
+        return 0
+    with rows.alone(out):
+        todo = left(plan, rows.read(out))
+        _summary(plan, len(todo))
+        ended: Counter[str] = Counter()
+        for row in fill(out, plan.name, todo, where, processes or engine.cores()):
+            ended[row["status"]] += 1
+            print(f"[{ended.total()}/{len(todo)}] {told(row)}", flush=True)
+    if ended:
+        print(", ".join(f"{n} {status}" for status, n in sorted(ended.items())) + f": {out}")
+    return 1 if ended["failed"] else 0
+
+
+def left(plan: Plan, there: list[Row]) -> list[Task]:
+    """The tasks that have not been done or refused."""
+    over = rows.over(there)
+    return [task for task in plan.tasks if rows.identity(task.told) not in over]
+
+
+def fill(out: Path, name: str, tasks: list[Task], where: str, processes: int) -> Iterator[Row]:
+    """Runs the tasks and appends their rows."""
+    if not tasks:
+        return
+    code = commit()
+    for row in engine.rows_of(tasks, where, processes):
+        unknown = {"minutes_taken": None, "memory_mb": None, "versions": {}}  # where its process died, or never began
+        row = {"began": datetime.now(UTC).isoformat(timespec="seconds"), **unknown, **row, "plan": name, "commit": code}
+        rows.append(out, row)
+        yield row
+
+
+def told(row: Row) -> str:
+    """One line about a row."""
+    if row["status"] != "done":
+        return f"{shown(row['task'])}: {row['status']}: {row['why']}"
+    minutes = f"{row['minutes_taken']:.2g} of {row['task']['minutes']:g} min"
+    found = f"area {row['area']:.4f}" if "area" in row else f"cost {row['cost']:.4g}, score {row['score']:.4f}"
+    return f"{shown(row['task'])}: {found} in {minutes}, {row['memory_mb']} MB"
+
+
+def _summary(plan: Plan, todo: int) -> None:
+    print(f"{plan.name}: {len(plan.tasks)} tasks, {len(plan.tasks) - todo} of them over before, {todo} to do", flush=True)
+
+
+def commit() -> str | None:
+    """What the code was: the commit, with a + where files differ from it; None where it was not run from a clone."""
+    here = Path(__file__).parent.parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, cwd=here, check=False).stdout.strip()
+
+    try:
+        short = git("rev-parse", "--short", "HEAD")
+        return short + ("+" if git("status", "--porcelain", "--", ".") else "") if short else None
+    except OSError:  # no git here
+        return None

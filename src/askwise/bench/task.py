@@ -1,0 +1,123 @@
+"""What one task does: train a method on a split for the given time, measure it, and say what came of it in a row."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from askwise import methods
+from askwise.bench import metrics
+from askwise.bench.plan import Task
+from askwise.core.policy import Policy
+from askwise.core.problem import Problem
+from askwise.data.prepare import Split
+from askwise.errors import InputError
+
+Row = dict[str, Any]
+
+PACKAGES = ("askwise", "numpy", "torch", "lightgbm")
+
+
+def carried_out(task: Task, parts: Split) -> Row:
+    """The row of a task: done, refused by the method, or failed, with the reason."""
+    import torch
+
+    torch.set_num_threads(task.threads)
+    row: Row = {**task.told, "status": "done", "began": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions()}
+    began = time.monotonic()
+    try:
+        row |= measured(task, parts)
+    except InputError as error:
+        row |= {"status": "refused", "why": str(error)}
+    except Exception as error:  # whatever a method does, the others go on
+        row |= failed(error)
+    row.setdefault("minutes_taken", round((time.monotonic() - began) / 60, 4))
+    return row
+
+
+def failed(error: BaseException) -> Row:
+    """What is told of an error: one line, and where it was."""
+    reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+    return {"status": "failed", "why": f"{type(error).__name__}: {reason}", "traceback": traceback.format_exception(error)[-6:]}
+
+
+def measured(task: Task, parts: Split) -> Row:
+    """Trains and measures."""
+    from askwise.methods.paper import decide_at_once
+
+    train, validation = prepared(task, parts)
+    began = time.monotonic()
+    policies = learned(task, train, validation)
+    taken = (time.monotonic() - began) / 60
+    judge, test, budget = validation.with_loss(train.loss), parts.test.with_loss(train.loss), task.cap
+    total = float(train.schema.prices.money(train.schema.prices.total))
+    row: Row = {
+        "minutes_taken": round(taken, 4), "n_train": len(train), "n_validation": len(judge), "n_test": len(test),
+        "total": total, "stake": train.stake, "columns": list(metrics.COLUMNS),
+    }  # fmt: skip
+    if task.budget is None:
+        policies = [decide_at_once(train), *policies]
+    on = [[metrics.found(policy, problem, budget) for policy in policies] for problem in (judge, test)]
+    first = 1 if task.budget is None else 0
+    row |= {name: [f.means for f in of[first:]] for name, of in zip(("validation", "test"), on, strict=True)}
+    if task.budget is None:
+        return row | metrics.frontier(*on, train.stake, total, task.accuracy_at, task.cost_at)
+    return row | metrics.single(on[1][0], train.stake)
+
+
+def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
+    """The rows that are learned from, with values removed and filled in as the task says; test rows stay as they are."""
+    train, validation = parts.train, parts.validation
+    if task.remove or task.imputation:
+        from askwise.data import imputing
+
+        if task.remove:
+            train, validation = (imputing.remove(p, task.remove, 2 * task.seed + i) for i, p in enumerate((train, validation)))
+        if task.imputation:
+            train, validation = imputing.impute(task.imputation, train, validation, seed=task.seed)
+    return train, validation
+
+
+def learned(task: Task, train: Problem, validation: Problem) -> list[Policy]:
+    """The points of the method or, under a budget, its one policy."""
+    method = method_of(task.method)
+    wishes = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
+    if task.budget is not None:
+        return [given_to(method.fit, train, validation, task.cap, options=task.options, **wishes)]
+    if not hasattr(method, "points"):
+        raise InputError(f"method {task.method!r} makes no frontier, it only fits for a budget; give it budgets")
+    return list(given_to(method.points, train, validation, options=task.options, **wishes))
+
+
+def method_of(name: str) -> Any:
+    """A method that is installed or, with dots in its name, a module that can be imported."""
+    return importlib.import_module(name) if "." in name else methods.get(name)
+
+
+def given_to(function: Callable[..., Any], *rows: Any, options: dict[str, Any] | None = None, **wishes: Any) -> Any:
+    """Calls with those of the wishes that the function knows, and with all options, which it must know."""
+    known = inspect.signature(function).parameters
+    anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
+    for name in options or {}:
+        if name in wishes or (name not in known and not anything):
+            more = [n for n, p in known.items() if p.kind is inspect.Parameter.KEYWORD_ONLY and n not in wishes]
+            raise InputError(f"the method has no option {name!r}; it has {', '.join(more) or 'none'}")
+    return function(*rows, **{name: value for name, value in wishes.items() if name in known}, **(options or {}))
+
+
+def versions() -> dict[str, str]:
+    import platform
+
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # nobody needs all of them
+            continue
+    return found

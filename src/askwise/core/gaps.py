@@ -1,0 +1,50 @@
+"""Rows with gaps, made complete for learning, so that a gap tells nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from askwise.core.prices import Bools
+from askwise.core.problem import Doubles, Problem
+
+
+def filled(problem: Problem, seed: int = 0) -> Problem:
+    """The same rows as if they were complete: what a row lacks it takes, test by test, from another row of its class, by lot.
+
+    Neither of the simpler ways would do where gaps go with the class. Filled with their mean, gaps are known by this very value;
+    and if rows are learned from only as far as they go, then to hold a test is to be one of those who have it. Here each class
+    keeps its share of the rows and its values, whatever is held. What two tests say together is learned from rows that have both,
+    and else as if they had nothing to do with each other.
+
+    A test that no row of a class has is taken from any row; one that no row has at all stays 0 for all.
+    """
+    if problem.available is None:
+        return problem
+    rng, schema, y = np.random.default_rng(seed), problem.schema, np.asarray(problem.labelled().y)
+    X = problem.X.copy()
+    for test in np.flatnonzero(~problem.available.all(0)).tolist():
+        has, columns = problem.available[:, test], np.flatnonzero(schema.owner == test)
+        for k in range(schema.n_classes):
+            lacks = np.flatnonzero(~has & (y == k))
+            givers = np.flatnonzero(has & (y == k))
+            givers = givers if len(givers) else np.flatnonzero(has)
+            if len(lacks) and len(givers):
+                X[np.ix_(lacks, columns)] = problem.X[np.ix_(rng.choice(givers, len(lacks)), columns)]
+    return replace(problem, X=X, available=None)
+
+
+def lacking(problem: Problem) -> Doubles:
+    """F: the share of rows that lack each test."""
+    if problem.available is None:
+        return np.zeros(problem.schema.n_tests)
+    share: Doubles = 1 - problem.available.mean(0)
+    return share
+
+
+def lost(share: Doubles, n: int, rng: np.random.Generator) -> Bools:
+    """n, F: tests that cases in training cannot have: as often as rows lack them, but by lot, whatever the class."""
+    if not share.any():
+        return np.zeros((n, len(share)), bool)
+    return rng.random((n, len(share))) < share

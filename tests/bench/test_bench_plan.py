@@ -1,0 +1,153 @@
+"""Plans: what they expand to, which setting wins, and what is said about mistakes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from askwise.bench import plan, rows
+from askwise.errors import InputError
+from commands import run
+
+SMALL = {"data": ["digits"], "methods": ["random"]}
+
+
+def made(tmp_path: Path = Path(), **given) -> tuple[plan.Task, ...]:
+    return plan.made({**SMALL, **given}, tmp_path).tasks
+
+
+def test_everything_with_everything() -> None:
+    tasks = made(
+        data=["digits", "wine"], methods=["random", "cegb"], seeds=2, remove=[0, 0.5], budgets=[{"average": 3}, "frontier"]
+    )
+    assert len(tasks) == 2 * 2 * 2 * 2 * 2 == len({rows.identity(t.told) for t in tasks})
+    assert {(t.data, t.method, t.seed, t.remove) for t in tasks} == {
+        (d, m, s, r) for d in ("digits", "wine") for m in ("random", "cegb") for s in (0, 1) for r in (0.0, 0.5)
+    }
+    assert [t.budget for t in tasks[:4]] == [{"average": 3}, {"average": 3}, None, None]
+
+
+def test_amounts_in_lists_are_all_combined() -> None:
+    tasks = made(budgets=[{"average": [1, 2.5], "hard": [4, 5]}, {"price": 0.01}])
+    assert [t.budget for t in tasks] == [
+        {"average": 1, "hard": 4}, {"average": 1, "hard": 5}, {"average": 2.5, "hard": 4}, {"average": 2.5, "hard": 5},
+        {"price": 0.01},
+    ]  # fmt: skip
+    assert str(tasks[0].cap) == "AverageBudget(1) & HardBudget(4)"
+    assert str(tasks[-1].cap) == "Tradeoff(0.01)"
+
+
+def test_methods_win_over_data_and_data_over_the_plan() -> None:
+    tasks = made(
+        data=["wine", {"name": "digits", "minutes": 2, "class_weight": "balanced", "most_rows": {"train": 70, "test": 80}}],
+        methods=["random", {"name": "cegb", "minutes": 3, "most_rows": {"test": 9}, "class_weight": "none"}], minutes=1,
+        most_rows={"validation": 50},
+    )  # fmt: skip
+    found = [(t.data, t.method, t.minutes, t.class_weight, *t.most_rows.values()) for t in tasks]
+    assert found == [
+        ("wine", "random", 1, None, 0, 50, 30_000), ("wine", "cegb", 3, None, 0, 50, 9),
+        ("digits", "random", 2, "balanced", 70, 50, 80), ("digits", "cegb", 3, None, 70, 50, 9),
+    ]  # fmt: skip
+
+
+def test_methods_that_are_left_out_of_a_data_set() -> None:
+    tasks = made(data=["digits", {"name": "wine", "without": ["slow"]}], methods=["cegb", {"name": "aaco", "label": "slow"}])
+    assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("digits", "slow"), ("wine", "cegb")]
+    tasks = made(data=["digits", "wine"], methods=["cegb", {"name": "aaco", "only": ["wine"]}])
+    assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("wine", "cegb"), ("wine", "aaco")]
+
+
+def test_a_task_goes_through_json() -> None:
+    (task,) = made(budgets=[{"hard": 2}], accuracy_at=[1, 2.5], methods=[{"name": "cegb", "options": {"a": [1]}}])
+    assert plan.Task.from_dict(json.loads(json.dumps(task.to_dict()))) == task
+    assert str(task) == "digits cegb seed 0 hard 2"
+
+
+def test_the_label_and_what_is_read_off_do_not_make_another_task() -> None:
+    (one,), (two,) = made(), made(methods=[{"name": "random", "label": "by lot"}], accuracy_at=[3], kill_after=5)
+    (other,) = made(methods=[{"name": "random", "options": {"steps": 3}}])
+    assert rows.identity(one.told) == rows.identity(two.told) != rows.identity(other.told)
+
+
+def test_a_file_is_known_by_what_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    (tmp_path / "prices.csv").write_text("test,cost\na,2\nb,0.5\n")
+    entry = {"file": "cases.csv", "target": "y", "costs": "prices.csv"}
+    (before,) = made(tmp_path, data=[entry])
+    assert (before.data, before.source["costs"]) == ("cases", {"a": "2", "b": "0.5"})
+    (tmp_path / "cases.csv").write_text("a,b,y\n1,2,1\n3,4,1\n")
+    (after,) = made(tmp_path, data=[entry])
+    assert rows.identity(before.told) != rows.identity(after.told)
+
+
+MISTAKES = [
+    ({"metods": []}, "'metods', which means nothing here; did you mean 'methods'?"),
+    ({"data": []}, "`data` is []"),
+    ({"data": ["digitz"]}, "there is no data set 'digitz'; did you mean 'digits'?"),
+    ({"data": ["digits", "digits"]}, "the data set 'digits' is there twice"),
+    ({"data": [3]}, "`data` holds 3"),
+    ({"data": [{"name": "digits", "target": "y"}]}, "`target`, which is for files"),
+    ({"data": [{"file": "nowhere.csv", "target": "y"}]}, "there is no file 'nowhere.csv'"),
+    ({"data": [{"name": "digits", "without": ["randm"]}]}, "did you mean 'random'?"),
+    ({"methods": [{"name": "random", "only": ["digit"]}]}, "`only` of 'random' names the data 'digit'; did you mean 'digits'?"),
+    ({"methods": ["gdsf"]}, "there is no method 'gdsf'; did you mean 'gdfs'?"),
+    ({"methods": ["random", "random"]}, "the label 'random' is there twice; give one of them a label"),
+    ({"methods": ["random", {"name": "random", "label": "lots"}]}, "'random' and 'lots' are the same method"),
+    ({"methods": [{"name": "random", "imputation": "median"}]}, "`imputation` of 'random' is 'median'; it must be 'mean' or"),
+    ({"methods": [{"name": "random", "option": {}}]}, "did you mean 'options'?"),
+    ({"methods": [{"name": "random", "options": 3}]}, "`options` of 'random' is 3"),
+    ({"budgets": {"average": 3}}, "`budgets` is {'average': 3}; it must be a list"),
+    ({"budgets": [{"averge": 3}]}, "did you mean 'average'?"),
+    ({"budgets": [{"average": -3}]}, "`average` of a budget is -3; it must be a finite number, 0 or more"),
+    ({"budgets": [{"average": 3, "price": 0.1}]}, "both a price and an average"),
+    ({"budgets": ["all"]}, "a budget is 'all'"),
+    ({"seeds": [1, 1]}, "`seeds` is [1, 1]"),
+    ({"seeds": 0}, "`seeds` is 0"),
+    ({"minutes": 0}, "`minutes` is 0; it must be more than 0"),
+    ({"minutes": "5m"}, "`minutes` is '5m'; it must be a finite number"),
+    ({"remove": [1.0]}, "`remove` is [1.0]; it must be different shares"),
+    ({"most_rows": {"training": 5}}, "did you mean 'train'?"),
+    ({"most_rows": {"train": 2.5}}, "`most_rows` of train is 2.5"),
+    ({"class_weight": "even"}, "`class_weight` is 'even'"),
+    ({"threads": 0}, "`threads` is 0"),
+    ({"cost_at": 0.9}, "0.9 must be a list of numbers"),
+]
+
+
+@pytest.mark.parametrize(("given", "says"), MISTAKES, ids=lambda v: v if isinstance(v, str) else "")
+def test_mistakes_are_told_in_one_sentence(given: dict, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        made(**given)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "says"),
+    [
+        (None, [], "there is no file"),
+        ("data = [", [], "is not TOML"),
+        ('data = ["digits"]\nmethods = ["randon"]', [], "the plan 'p.toml': there is no method 'randon'"),
+        ('data = ["digits"]\nmethods = ["random"]', ["--engine", "spark"], "the engine is 'spark'"),
+        ('data = ["digits"]\nmethods = ["random"]', ["--engine", "10.0.0.5:8786"], "it must be 'local', 'dask' for a cluster"),
+        ('data = ["digits"]\nmethods = ["random"]', ["--processes", "0"], "--processes is 0"),
+        ('data = ["digits"]\nmethods = ["random"]', ["--out", "no/where.jsonl"], "its folder is not there"),
+    ],
+)
+def test_mistakes_on_the_command_line(tmp_path: Path, text: str | None, more: list[str], says: str) -> None:
+    if text is not None:
+        (tmp_path / "p.toml").write_text(text)
+    code, out, err = run("bench", tmp_path / "p.toml", *more)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_dry_run_lists_the_tasks_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('name = "mine"\nminutes = 5\nseeds = 2\ndata = ["digits"]\nmethods = ["random"]\n')
+    code, out, err = run("bench", tmp_path / "p.toml", "--dry-run")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "digits random seed 0, 5 min", "digits random seed 1, 5 min", "mine: 2 tasks, 0 of them over before, 2 to do",
+    ]  # fmt: skip
+    assert [p.name for p in tmp_path.iterdir()] == ["p.toml"]

@@ -2,6 +2,7 @@
 those of other packages.
 
 The worlds are those of tests/core/worlds.py with their values made discrete, so that the exact optimum can take part.
+That models survive saving and loading is tested for what the product saves: tests/test_model_file.py and test_family_model.py.
 """
 
 import inspect

@@ -16,7 +16,7 @@ LEVELS = [
     {"errors", "files"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
-    {"estimator", "learning", "benchmark", "session", "store", "export", "gym", "plots", "model"},
+    {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model"},
     {"fitting", "report"},
     {"cli", "web", "__main__"},
 ]

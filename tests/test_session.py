@@ -418,7 +418,8 @@ def test_a_test_of_several_columns_wants_all_of_them():
 
 def test_one_value_is_encoded_as_a_row_of_a_table_is():
     X = pd.DataFrame({
-        "when": pd.to_datetime(["2020-01-01", "2021-06-01 12:30", "2022-03-04"]), "n": [1.5, 2.25, -3.0], "yes": [True, False, 1 > 0],
+        "when": pd.to_datetime(["2020-01-01", "2021-06-01 12:30", "2022-03-04"]), "n": [1.5, 2.25, -3.0],
+        "yes": [True, False, True],
         "size": pd.Categorical(["s", "l", "m"], ["s", "m", "l"], ordered=True), "who": ["a", "b", "a"],
     })  # fmt: skip
     encoding = Encoding.from_dict(json.loads(json.dumps(Encoding.fit(X).to_dict())))

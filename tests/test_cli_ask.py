@@ -60,12 +60,15 @@ def test_what_else_can_be_typed(folder, typed):
     model = askwise.load(folder / "m.askwise")
     first = model.session({"age": "50"}, case_id=1).next().test
     other = next(t for t in ("town", "smoker", "colour") if t != first)
-    typed("?", "why", f"if {VALUES[first]}", "refuse", "undo", f"tell {other}={VALUES[other]}", "undo", f"known {other}={VALUES[other]}",
-          "refuse nothing", "tell town", "", "stop", "if 3", "undo", "stop", "")  # fmt: skip
+    told = f"{other}={VALUES[other]}"
+    typed("?", "why", f"if {VALUES[first]}", "refuse", "undo", f"tell {told}", "undo", f"known {told}", "refuse nothing",
+          "tell town", "", "stop", "if 3", "undo", "stop", "")  # fmt: skip
     said = ok("ask", folder / "m.askwise", "--known", "age=50", "--case-id", "1", "--trace", folder / "t.json")
-    for words in ("answer with a value, or:", f"{first} is expected to save", "believed now: ", "would ", f"taken back: refuse {first}",
-                  f"taken back: tell {other}", "there is no test 'nothing'", "nothing is asked: it is decided", "taken back: stop",
-                  "it was told to stop and decide"):  # fmt: skip
+    for words in (
+        "answer with a value, or:", f"{first} is expected to save", "believed now: ", "would ", f"taken back: refuse {first}",
+        f"taken back: tell {other}", "there is no test 'nothing'", "nothing is asked: it is decided", "taken back: stop",
+        "it was told to stop and decide",
+    ):  # fmt: skip
         assert words in said, words
     trace = json.loads((folder / "t.json").read_text())
     assert [e["do"] for e in trace["events"] if e["do"] not in ("ask", "decide")] == [

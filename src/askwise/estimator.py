@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ from askwise.data.values import missing
 from askwise.errors import InputError
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
-from askwise.session import Session
+
+if TYPE_CHECKING:
+    from askwise.session import Session
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

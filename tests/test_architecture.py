@@ -16,8 +16,8 @@ LEVELS = [
     {"errors", "files", "pages"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
-    {"estimator", "learning", "benchmark", "session", "store", "export", "gym", "plots", "model"},
-    {"fitting", "report", "bench", "scoring"},
+    {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "providers"},
+    {"fitting", "report", "bench", "scoring", "asking"},
     {"cli", "web", "__main__"},
 ]
 WITHOUT_TORCH = [

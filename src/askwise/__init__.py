@@ -11,6 +11,8 @@ from askwise.errors import AskwiseError
 if TYPE_CHECKING:
     from askwise.data.external import Recorded
     from askwise.estimator import CostlyClassifier
+    from askwise.providers import Provider, Unavailable
+    from askwise.session import Session
     from askwise.store import load
 
 __version__ = "0.1.0"
@@ -22,15 +24,25 @@ __all__ = [
     "FamilyConfig",
     "HardBudget",
     "Problem",
+    "Provider",
     "Recorded",
     "Schema",
+    "Session",
     "Tradeoff",
     "TrainConfig",
+    "Unavailable",
     "load",
 ]
 
-# the first and the last need scikit-learn or safetensors, which take their time to import
-_LATER = {"CostlyClassifier": "askwise.estimator", "Recorded": "askwise.data.external", "load": "askwise.store"}
+# some need scikit-learn or safetensors, which take their time to import
+_LATER = {
+    "CostlyClassifier": "askwise.estimator",
+    "Provider": "askwise.providers",
+    "Recorded": "askwise.data.external",
+    "Session": "askwise.session",
+    "Unavailable": "askwise.providers",
+    "load": "askwise.store",
+}
 
 
 def __getattr__(name: str) -> Any:

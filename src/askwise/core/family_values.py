@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.episode import State
-from askwise.core.policy import Greedy
+from askwise.core.policy import Greedy, View
 from askwise.core.problem import Doubles, Floats, Problem, Schema
 
 Array = NDArray[Any]
@@ -116,6 +117,7 @@ class Outlook(NamedTuple):
     loss: Array  # B: expected at the end if one goes on with it
     price: Array  # B: of it and of all that will still be bought, at lambda
     ask: Array | None  # B: expected loss and price of asking the existing classifier
+    offers: Array  # B, F: the tests that are proposed
 
 
 Trunk = Callable[[Array, Array, Array], Array]  # values (B, C), mask (B, F), conditions (B, none or all) -> B, W
@@ -160,7 +162,7 @@ class FamilyValues:
         trunks: tuple[Trunk, Trunk] | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        self.scale, self.lam = scale, max(lam, scale.least)
+        self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
         self.loss = (loss / scale.stake).astype(dtype)
         self.alone = alone
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
@@ -176,7 +178,7 @@ class FamilyValues:
     def outlook(self, state: State) -> Outlook:
         """Everything the networks say."""
         values, mask = state.values, state.mask
-        conditions = self.scale.conditions(np.full(len(mask), self.lam), state.left)
+        conditions, reach = self._limits(len(mask), state.left)
         hidden, belief = self._believe(values, mask)
         decide = belief @ self.loss
         guide = self.trunks[1](values, mask, conditions)
@@ -196,13 +198,25 @@ class FamilyValues:
         lean = softplus(out[:, F + 3 : F + 4] - LEAN)
         worth = stop + own_share(F) * out[:, :F] + lean * behind(scores, legal) + price
         pick = np.where(offers, worth, np.inf).argmin(1)
-        reach = self.scale.reach(np.full(len(mask), self.lam), state.left).astype(out.dtype)
         now = price[B, pick]
         ask = out[:, F + 4] if out.shape[1] > F + 4 else None
         return Outlook(
             belief, decide, scores, worth, pick, worth[B, pick] + out[:, F],
-            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask,
+            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask, offers,
         )  # fmt: skip
+
+    def _limits(self, B: int, left: Doubles | None) -> tuple[Floats, Doubles]:
+        """What price and budget mean for B cases: `Scale.conditions` and `Scale.reach`. Without a budget all are alike."""
+        if left is None:
+            conditions, reach = self._unlimited
+            return np.repeat(conditions, B, 0), np.repeat(reach, B)
+        lam = np.full(B, self.lam)
+        return self.scale.conditions(lam, left), self.scale.reach(lam, left).astype(self.dtype)
+
+    @cached_property
+    def _unlimited(self) -> tuple[Floats, Doubles]:
+        lam = np.full(1, self.lam)
+        return self.scale.conditions(lam, None), self.scale.reach(lam, None).astype(self.dtype)
 
     def _believe(self, values: Array, mask: Array) -> tuple[Array, Array]:
         """The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
@@ -213,7 +227,19 @@ class FamilyValues:
         return hidden, softmax(self.prior + (logits - self.prior) / np.exp(cooled))
 
     def __call__(self, state: State) -> Floats:
-        seen = self.outlook(state)
+        return self._values(self.outlook(state), state)
+
+    def view(self, state: State) -> View:
+        """The values, and what they come from."""
+        seen, B = self.outlook(state), np.arange(len(state.mask))
+        luck = seen.on - seen.worth[B, seen.pick]  # what is judged of the best is true of the others too
+        gain = seen.decide.min(1, keepdims=True) - seen.worth - luck[:, None]
+        return View(
+            self._values(seen, state), seen.belief, np.where(seen.offers, gain, np.nan), seen.loss,
+            seen.price * (self.scale.stake / self.lam), None,
+        )  # fmt: skip
+
+    def _values(self, seen: Outlook, state: State) -> Floats:
         K, F = seen.decide.shape[1], seen.scores.shape[1]
         q = np.empty(state.legal.shape, seen.scores.dtype)
         q[:, :K] = -seen.decide
@@ -241,6 +267,13 @@ class InOrder:
         if over.any():  # until then nothing needs to be computed
             q[over, :K] = -self.values.decide(state.values[over], state.mask[over])
         return q
+
+    def view(self, state: State) -> View:
+        """The values, and which tests are still to come."""
+        F, B = len(self.bonus), len(state.mask)
+        belief = self.values._believe(state.values, state.mask)[1]
+        coming = state.legal[:, -F:] & (self.bonus > 0)
+        return View(self(state), belief, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), coming)
 
 
 class _Dense:
@@ -280,7 +313,7 @@ def encode(x: Any, low: Any, slope: Any) -> Any:
 
 def sureness(belief: Array, mask: Array) -> Array:
     """B, 4: what the temperature depends on: how much is held, and how sure the untempered belief is."""
-    held = mask.mean(1, keepdims=True, dtype=belief.dtype)
+    held = mask.sum(1, keepdims=True, dtype=belief.dtype) / mask.shape[1]
     return np.concatenate([held, np.sqrt(held), belief.max(1, keepdims=True), entropy(belief)], 1)
 
 
@@ -294,9 +327,8 @@ def summary(belief: Array, stop: Array) -> Array:
     """B, K + 5: what the judge sees of a belief: itself, its three largest, its entropy, and the loss of deciding now."""
     K = belief.shape[1]
     top = -np.sort(-belief, 1)[:, :3]
-    if K < 3:
-        top = np.pad(top, ((0, 0), (0, 3 - K)))
-    return np.concatenate([belief, top, entropy(belief), stop], 1)
+    none = np.zeros((len(belief), max(3 - K, 0)), belief.dtype)
+    return np.concatenate([belief, top, none, entropy(belief), stop], 1)
 
 
 def own_share(tests: int) -> float:
@@ -317,7 +349,7 @@ def proposed(scores: Array, legal: Array) -> Array:
 def behind(scores: Array, legal: Array) -> Array:
     """B, F, 0 to 5: how far the score of each test is behind the largest of a legal one."""
     top = np.where(legal, scores, -np.inf).max(1, keepdims=True)
-    made: Array = np.clip(np.where(np.isfinite(top), top, 0) - scores, 0, 5).astype(scores.dtype)
+    made: Array = np.minimum(np.maximum(np.where(np.isfinite(top), top, 0) - scores, 0), 5).astype(scores.dtype, copy=False)
     return made
 
 

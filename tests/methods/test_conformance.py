@@ -316,16 +316,16 @@ def test_a_policy_that_looks_at_gaps_is_seen():
 
 
 def noise(rows: int, seed: int) -> Problem:
-    """The tests say nothing. One in four is ill, and nine in ten of these have a test where of the others one in ten has it."""
+    """The tests say nothing. One in three is ill, and nine in ten of these have a test where of the others one in ten has it."""
     rng = np.random.default_rng(seed)
-    y = (np.arange(rows) % 4 == 0).astype(int)
+    y = (np.arange(rows) % 3 == 0).astype(int)
     X = rng.choice([-1.0, 1.0], size=(rows, 3))  # few values, so that there is nothing to learn by heart
     X[rng.random(X.shape) > np.where(y == 1, 0.9, 0.1)[:, None]] = np.nan
     return Problem.build(Schema.build(list("abc"), [0, 1]), X, y)
 
 
 def best_on_noise(name: str) -> float:
-    """The best accuracy of some points on other rows of noise. To say 0 is right for three of four, to notice gaps for nine of
+    """The best accuracy of some points on other rows of noise. To say 0 is right for two of three, to notice gaps for nine of
     ten."""
     points = METHODS[name].points
     time = {"steps": 200, "seconds": 60} if "steps" in inspect.signature(points).parameters else {"seconds": 0.5}
@@ -335,7 +335,7 @@ def best_on_noise(name: str) -> float:
 
 @pytest.mark.parametrize("name", [name for name in WITH_POINTS if name not in NOTICES_GAPS | set(REFUSES)])
 def test_to_have_a_test_tells_nothing(name):
-    assert best_on_noise(name) < 0.8
+    assert best_on_noise(name) < 0.74
 
 
 def test_who_notices_gaps_is_found_out(monkeypatch):

@@ -204,7 +204,9 @@ def test_datasets_and_methods():
     assert {"thyroid", "heart", "pima", "digits"} <= set(everything)
     assert json.loads(ok("datasets", "thyroid", "--json"))["licence"]
     assert "UCI" in ok("datasets", "thyroid")
-    assert set(json.loads(ok("methods", "--json"))) >= {"paper", "exact"}
+    told = json.loads(ok("methods", "--json"))
+    assert set(told) >= {"paper", "exact", "static-gbm"}
+    assert all(told.values())
     assert "paper" in ok("methods")
 
 

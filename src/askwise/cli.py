@@ -247,15 +247,10 @@ def _datasets(given: argparse.Namespace) -> None:
 
 
 def _methods(given: argparse.Namespace) -> None:
-    import ast
-    from importlib import resources
+    from askwise import methods
 
-    found = {}
-    for file in sorted(resources.files("askwise.methods").iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".py") and not file.name.startswith("_"):
-            words = ast.get_docstring(ast.parse(file.read_text())) or ""
-            found[file.name.removesuffix(".py")] = words.split("\n\n")[0].replace("\n", " ")
-    print(json.dumps(found) if given.json else "\n".join(f"{name:10} {words}" for name, words in found.items()))
+    found = methods.about()
+    print(json.dumps(found) if given.json else "\n".join(f"{name:14} {words}" for name, words in found.items()))
 
 
 def _bench(given: argparse.Namespace) -> int:

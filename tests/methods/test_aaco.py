@@ -1,13 +1,10 @@
 """Planning by neighbours: each part against a naive twin, the rules, and a pair of tests that only plans can find."""
 
-from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 import pytest
-from tests.core.naive import check_rules
-from tests.core.worlds import VARIANTS
 
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import Cases, measure, rollout
@@ -169,21 +166,6 @@ def test_that_a_test_is_not_there_says_nothing() -> None:
     policy = aaco.points(problem, problem, seconds=0, steps=150)[0]
     p = policy.outlook.classify(np.zeros((1, 3), np.float32), np.array([[True, True, False]]))
     assert p[0, 1] == pytest.approx(0.5, abs=0.1)
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_of_the_problem_works(name: str) -> None:
-    world, more, _ = VARIANTS[name]
-    problem = world.problem(**more)
-    policies = aaco.points(problem, problem, seconds=0, steps=20, supersets=12, neighbours=5)
-    assert measure(problem, policies[0], None).cost == 0
-    for hard in (None, 0, "0.9"):
-        limited = replace(world, hard=hard, loss=problem.loss.tolist())
-        for policy in policies[:6:2]:
-            done = rollout(problem, policy, limited.cap(problem))
-            check_rules(limited, problem, done)
-            alone = rollout(problem, policy, limited.cap(problem), np.array([7]))
-            assert (alone.mask[0] == done.mask[7]).all()
 
 
 def test_fit_keeps_to_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:

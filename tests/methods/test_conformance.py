@@ -2,6 +2,7 @@
 those of other packages.
 
 The worlds are those of tests/core/worlds.py with their values made discrete, so that the exact optimum can take part.
+That models survive saving and loading is tested for what the product saves: tests/test_model_file.py and test_family_model.py.
 """
 
 import inspect
@@ -81,6 +82,7 @@ WORLDS = {
 }  # fmt: skip
 
 
+@cache
 def problem_of(variant: str) -> Problem:
     world, more = WORLDS[variant]
     return world.problem(ids=np.arange(len(world.X)), **more)
@@ -179,23 +181,27 @@ def test_one_point_costs_nothing(name, variant):
 @pytest.mark.parametrize("variant", WORLDS)
 @pytest.mark.parametrize("name", METHODS)
 def test_a_case_alone_is_as_in_a_batch(name, variant):
-    problem = problem_of(variant)
+    problem, rows = problem_of(variant), np.arange(0, 24, 3)
     for policy in some(policies(name, variant))[::2]:
-        together, alone = rollout(problem, policy, None), rollout(problem, policy, None, chunk=1)
-        assert (together.mask == alone.mask).all()
-        assert (together.decision == alone.decision).all()
+        together, alone = rollout(problem, policy, None), rollout(problem, policy, None, rows, chunk=1)
+        assert (together.mask[rows] == alone.mask).all()
+        assert (together.decision[rows] == alone.decision).all()
+
+
+@cache
+def optimum(variant: str) -> tuple[list[float], list[float]]:
+    """Costs and losses along the exact frontier."""
+    corners = Exact(problem_of(variant)).corners()
+    return [float(corner.cost) for corner in corners], [float(corner.loss) for corner in corners]
 
 
 @pytest.mark.parametrize("variant", [variant for variant in WORLDS if variant not in REFUSES["exact"]])
 @pytest.mark.parametrize("name", WITH_POINTS)
 def test_nothing_is_better_than_the_exact_optimum(name, variant):
     """On the rows that both have learned from."""
-    problem = problem_of(variant)
-    corners = Exact(problem).corners()
-    cost, loss = ([float(getattr(corner, part)) for corner in corners] for part in ("cost", "loss"))
     for policy in some(policies(name, variant)):
-        found = measure(problem, policy, None)
-        assert found.loss >= np.interp(found.cost, cost, loss) - 1e-9
+        found = measure(problem_of(variant), policy, None)
+        assert found.loss >= np.interp(found.cost, *optimum(variant)) - 1e-9
 
 
 def arms(policy: Policy) -> list[tuple[float, Policy]]:
@@ -310,16 +316,16 @@ def test_a_policy_that_looks_at_gaps_is_seen():
 
 
 def noise(rows: int, seed: int) -> Problem:
-    """The tests say nothing. Two of five are ill, and nine in ten of these have a test where of the others one in ten has it."""
+    """The tests say nothing. One in four is ill, and nine in ten of these have a test where of the others one in ten has it."""
     rng = np.random.default_rng(seed)
-    y = (np.arange(rows) % 5 < 2).astype(int)
+    y = (np.arange(rows) % 4 == 0).astype(int)
     X = rng.choice([-1.0, 1.0], size=(rows, 3))  # few values, so that there is nothing to learn by heart
     X[rng.random(X.shape) > np.where(y == 1, 0.9, 0.1)[:, None]] = np.nan
     return Problem.build(Schema.build(list("abc"), [0, 1]), X, y)
 
 
 def best_on_noise(name: str) -> float:
-    """The best accuracy of some points on other rows of noise. To say 0 is right for three of five, to notice gaps for nine of
+    """The best accuracy of some points on other rows of noise. To say 0 is right for three of four, to notice gaps for nine of
     ten."""
     points = METHODS[name].points
     time = {"steps": 200, "seconds": 60} if "steps" in inspect.signature(points).parameters else {"seconds": 0.5}
@@ -329,9 +335,9 @@ def best_on_noise(name: str) -> float:
 
 @pytest.mark.parametrize("name", [name for name in WITH_POINTS if name not in NOTICES_GAPS | set(REFUSES)])
 def test_to_have_a_test_tells_nothing(name):
-    assert best_on_noise(name) < 0.67
+    assert best_on_noise(name) < 0.8
 
 
 def test_who_notices_gaps_is_found_out(monkeypatch):
     monkeypatch.setattr(static_gbm, "filled", lambda problem, seed: problem)
-    assert best_on_noise("static-gbm") > 0.8
+    assert best_on_noise("static-gbm") > 0.85

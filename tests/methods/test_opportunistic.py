@@ -6,8 +6,6 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from tests.core.naive import check_rules
-from tests.core.worlds import VARIANTS
 
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import Cases, State, measure, rollout
@@ -137,21 +135,6 @@ def test_that_a_test_is_not_there_says_nothing() -> None:
         trainer.step(done)
     seen = torch.tensor([[0.0, 0, 0, 1, 1, 0]])
     assert trainer.mean.belief(seen, trainer._noise(32, 2, 1))[0, 1].item() == pytest.approx(0.5, abs=0.1)
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_of_the_problem_works(name: str) -> None:
-    world, more, _ = VARIANTS[name]
-    problem = world.problem(**more)
-    policies = opportunistic.points(problem, problem, seconds=0, steps=4)
-    assert measure(problem, policies[0], None).cost == 0
-    for hard in (None, 0, "0.9"):
-        limited = replace(world, hard=hard, loss=problem.loss.tolist())
-        for policy in policies[::5]:
-            done = rollout(problem, policy, limited.cap(problem))
-            check_rules(limited, problem, done)
-            alone = rollout(problem, policy, limited.cap(problem), np.array([7]))
-            assert (alone.mask[0] == done.mask[7]).all()
 
 
 def test_fit_keeps_to_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:

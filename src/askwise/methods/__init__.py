@@ -6,8 +6,11 @@ package. Where a method also has `points(problem, validation, *, seconds, seed, 
 
 from __future__ import annotations
 
+import ast
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from askwise.errors import InputError
@@ -18,6 +21,20 @@ GROUP = "askwise.methods"
 def names() -> list[str]:
     """All methods that are installed."""
     return sorted(set(entry_points(group=GROUP).names))
+
+
+def about() -> dict[str, str]:
+    """What each says of itself in its first paragraph, read and not imported: some load torch."""
+    found = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            spec = find_spec(point.module)
+        except ModuleNotFoundError:
+            spec = None
+        path = Path(spec.origin) if spec is not None and spec.origin is not None else None
+        words = ast.get_docstring(ast.parse(path.read_text())) if path is not None and path.suffix == ".py" else None
+        found[point.name] = (words or "").split("\n\n")[0].replace("\n", " ")
+    return found
 
 
 def get(name: str) -> Any:

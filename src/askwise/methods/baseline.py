@@ -42,8 +42,8 @@ def points(
 ) -> list[Policy]:
     """A policy for each prefix, from deciding at once to buying everything, or all that a hard budget of `cap` units allows."""
     began, before = time.monotonic(), torch.get_num_threads()
-    torch.set_num_threads(threads)
     problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
+    torch.set_num_threads(threads)
     try:
         order, free = ridge_order(problem), free_tests(problem)
         order = affordable(np.r_[order[free[order]], order[~free[order]]], problem.schema.prices, cap)

@@ -99,8 +99,6 @@ class _Walk:
         paid = []
         for s in stages:
             held = np.repeat(np.isin(np.arange(problem.schema.n_tests), order[: s.length])[None], len(problem), 0)
-            if problem.available is not None:
-                held &= problem.available
             if problem.known is not None:
                 held |= problem.known
             paid.append(np.asarray(prices.money(prices.cost(held, problem.known)), float))

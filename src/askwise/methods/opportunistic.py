@@ -27,6 +27,7 @@ from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases, State, some_rows
 from askwise.core.gaps import filled, lacking, lost
+from askwise.core.masked import own_torch
 from askwise.core.network import Weights, inputs, load_weights, soft_update, weights_of
 from askwise.core.order import free_tests
 from askwise.core.policy import Choice, Policy
@@ -307,12 +308,8 @@ def points(
     problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, steps: int | None = None
 ) -> list[Policy]:
     """One training of about `seconds`, or of `steps`; then a policy for each of a range of budgets, from nothing to all."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with own_torch(seed, threads):
         trained = _train(problem, validation, seconds, seed, steps)
-    finally:
-        torch.set_num_threads(before)
     total, alone = problem.schema.prices.total, problem.schema.prices.alone
     grid = np.geomspace(min(alone[alone > 0], default=1), max(total, 1), BUDGETS)
     budgets = [0, *np.unique(grid.astype(np.int64))[:-1].tolist(), None]

@@ -24,7 +24,7 @@ import torch
 from askwise import methods
 from askwise.core.budget import HardBudget
 from askwise.core.episode import State, measure, some_rows
-from askwise.core.policy import Policy
+from askwise.core.policy import Policy, decide_at_once
 from askwise.core.prefixes import decide
 from askwise.core.problem import Floats, Problem, Schema
 from askwise.core.trees import LazyTrees
@@ -34,7 +34,6 @@ from askwise.data.small_problems import small_problem
 from askwise.frontier import curve, hull
 from askwise.methods import adapt_gbrt, budget_prune, gdfs, opportunistic
 from askwise.methods.exact import Exact
-from askwise.methods.paper import decide_at_once
 from askwise.methods.random import Lots
 from benchmarks import rows
 from benchmarks.scoreboard.run import commit

@@ -14,6 +14,7 @@ from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_values import Family
+from askwise.core.policy import decide_at_once
 from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
 from askwise.frontier import hull
@@ -94,7 +95,7 @@ def _paper(
         for i, r in enumerate(history.records) if i == 0 or i in history.weights for v in [r.validation]
     ]  # fmt: skip
     records = [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records]
-    at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]
+    at_once = decide_at_once(problem).q.classes  # type: ignore[attr-defined]
     points.sort(key=lambda p: (p.cost, p.weights is not None))
     return Learned(tuple(points), at_once, {"stopped": best.stopped, "records": records}), best.seconds
 
@@ -103,7 +104,7 @@ def _family(
     problem: Problem, validation: Problem, budget: Budget, config: FamilyConfig, seed: int, restarts: int, encoder: Any,
     more: dict[str, Any],
 ) -> tuple[Learned, float]:  # fmt: skip
-    from askwise.methods import family, paper
+    from askwise.methods import family
 
     runs = [family.run(problem, validation, config, seed + i, encoder=encoder, **more) for i in range(restarts)]
     best = max(runs, key=lambda run: run.area)
@@ -121,7 +122,7 @@ def _family(
     records = [[r.step, r.lam, r.cost, r.validation.loss, r.validation.accuracy] for r in best.records]
     areas = [[r.step, r.area] for r in best.records]
     caps = tuple((float(cap), kept(points)) for cap, points in best.caps)
-    at_once = paper.decide_at_once(problem).q.classes  # type: ignore[attr-defined]
+    at_once = decide_at_once(problem).q.classes  # type: ignore[attr-defined]
     facts = {"stopped": best.stopped, "records": records, "areas": areas}
     return Learned(kept(best.points), at_once, facts, best.family, caps), best.seconds
 

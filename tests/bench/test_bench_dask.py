@@ -21,9 +21,9 @@ METHOD, SEEDS = "tests.bench.quick_method", 9
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Three workers; one that dies is replaced."""
+    """Two workers; one that dies is replaced."""
     with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
     ) as made:
         yield made
 

@@ -1,5 +1,5 @@
-"""A process of its own for each task, without the seconds that importing torch takes: a small server imports everything once and
-forks for each task that it is told on its standard input; the row comes back as one line.
+"""A process of its own for each task, without the seconds that importing torch takes: a small server forks for each task that it
+is told on its standard input, and imports itself what the tasks before had to import; the row comes back as one line.
 
 So the peak of memory is the task's own, a crash ends one task and nothing else, and when whoever started the server dies, even
 by a kill, its input closes, and it takes the running task with it.
@@ -24,8 +24,7 @@ from askwise.bench.plan import Task
 
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # tasks that may use more say so themselves
 
-# what tasks would have to wait for; the second is imported by torch itself with the first optimiser, and takes as long as torch
-FIRST = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model", "askwise.bench.task", "askwise.bench.parcels")
+HEAVY = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model", "sklearn.impute")  # worth importing once for all tasks
 
 
 class Nest:
@@ -76,23 +75,25 @@ class Nest:
 
 def serve() -> None:
     """Reads tasks until the input ends."""
-    for name in FIRST:
-        with suppress(ImportError):
-            importlib.import_module(name)
+    from askwise.bench import parcels, task  # noqa: F401  before the first fork
 
     told, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # whatever a method prints must not get between the rows
         os.dup2(nothing, stream)
     lines = os.fdopen(told, "rb")
+    needed: list[str] = []
     while line := lines.readline():
+        for name in needed:
+            importlib.import_module(name)
         answer = _child(line, told)
         if answer is None:
             return
-        _write(answers, answer + b"\n")
+        needed = answer.pop("imported", [])
+        _write(answers, json.dumps(answer).encode() + b"\n")
 
 
-def _child(line: bytes, told: int) -> bytes | None:
+def _child(line: bytes, told: int) -> dict[str, Any] | None:
     """Carries out one task in a fork; its row, or None when the one who asked is gone."""
     task = Task.from_dict(json.loads(line)["task"])
     began = time.monotonic()
@@ -124,12 +125,12 @@ def _child(line: bytes, told: int) -> bytes | None:
         os.close(read)
         status = os.waitpid(child, 0)[1]
     if not why and os.WIFEXITED(status) and not os.WEXITSTATUS(status):
-        return b"".join(got)
+        return dict(json.loads(b"".join(got)))
     if not why and os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
         why = f"its process was ended by {name}" + (", often a sign of too little memory" if name == "SIGKILL" else "")
     row = {**task.told, "status": "failed", "why": why or f"its process ended with code {os.waitstatus_to_exitcode(status)}"}
-    return json.dumps({**row, "minutes_taken": round((time.monotonic() - began) / 60, 4)}).encode()
+    return {**row, "minutes_taken": round((time.monotonic() - began) / 60, 4)}
 
 
 def _answer(line: bytes, to: int) -> None:
@@ -148,6 +149,7 @@ def _answer(line: bytes, to: int) -> None:
         except Exception as error:
             row = {**task.told, **failed(error)}
         unit = 1 if sys.platform == "darwin" else 1024
+        row["imported"] = [name for name in HEAVY if name in sys.modules]
         row["memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
         try:
             text = json.dumps(row, allow_nan=False)

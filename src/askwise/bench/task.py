@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 from askwise import methods
 from askwise.bench import metrics
 from askwise.bench.plan import Task
-from askwise.core.policy import Policy
+from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.data.prepare import Split
 from askwise.errors import InputError
@@ -26,9 +27,6 @@ PACKAGES = ("askwise", "numpy", "torch", "lightgbm")
 
 def carried_out(task: Task, parts: Split) -> Row:
     """The row of a task: done, refused by the method, or failed, with the reason."""
-    import torch
-
-    torch.set_num_threads(task.threads)
     row: Row = {**task.told, "status": "done", "began": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions()}
     began = time.monotonic()
     try:
@@ -49,11 +47,10 @@ def failed(error: BaseException) -> Row:
 
 def measured(task: Task, parts: Split) -> Row:
     """Trains and measures."""
-    from askwise.methods.paper import decide_at_once
-
+    method = ready(task)
     train, validation = prepared(task, parts)
     began = time.monotonic()
-    policies = learned(task, train, validation)
+    policies = learned(task, method, train, validation)
     taken = (time.monotonic() - began) / 60
     judge, test, budget = validation.with_loss(train.loss), parts.test.with_loss(train.loss), task.cap
     total = float(train.schema.prices.money(train.schema.prices.total))
@@ -84,20 +81,27 @@ def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
     return train, validation
 
 
-def learned(task: Task, train: Problem, validation: Problem) -> list[Policy]:
+def ready(task: Task) -> Any:
+    """The method, with all that is imported only when it is used first: that must not count as time for learning."""
+    method = importlib.import_module(task.method) if "." in task.method else methods.get(task.method)
+    if "torch" in sys.modules:
+        import torch
+
+        importlib.import_module("torch._dynamo")  # by torch itself with its first optimiser; it takes as long as torch
+        torch.set_num_threads(task.threads)
+    if "askwise.core.boosting" in sys.modules:
+        importlib.import_module("lightgbm")
+    return method
+
+
+def learned(task: Task, method: Any, train: Problem, validation: Problem) -> list[Policy]:
     """The points of the method or, under a budget, its one policy."""
-    method = method_of(task.method)
     wishes = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
     if task.budget is not None:
         return [given_to(method.fit, train, validation, task.cap, options=task.options, **wishes)]
     if not hasattr(method, "points"):
         raise InputError(f"method {task.method!r} makes no frontier, it only fits for a budget; give it budgets")
     return list(given_to(method.points, train, validation, options=task.options, **wishes))
-
-
-def method_of(name: str) -> Any:
-    """A method that is installed or, with dots in its name, a module that can be imported."""
-    return importlib.import_module(name) if "." in name else methods.get(name)
 
 
 def given_to(function: Callable[..., Any], *rows: Any, options: dict[str, Any] | None = None, **wishes: Any) -> Any:

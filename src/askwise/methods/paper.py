@@ -17,7 +17,7 @@ from askwise.core.config import TrainConfig
 from askwise.core.episode import Measure, measure
 from askwise.core.masked import own_torch
 from askwise.core.network import Encoder, Weights, dense
-from askwise.core.policy import Constant, Greedy, Mixture, Policy
+from askwise.core.policy import Mixture, Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.core.train import Snapshot, Trainer, policy_of
 from askwise.frontier import Blend, choose, hull
@@ -149,12 +149,6 @@ class Run:
         on = [r.validation for r in self.history.records]
         loss, accuracy = (self.blend.mean([getattr(m, name) for m in on]) for name in ("loss", "accuracy"))
         return Measure(self.blend.mean(self.history.cost()), loss, accuracy, on[0].rows)
-
-
-def decide_at_once(problem: Problem) -> Greedy:
-    """Buys nothing and says the class with the least expected loss."""
-    assert problem.y is not None
-    return Greedy(Constant(tuple((-problem.loss[problem.y].mean(0) / problem.stake).tolist())))
 
 
 def run(

@@ -16,7 +16,7 @@ LEVELS = [
     {"errors", "files"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
-    {"estimator", "learning", "benchmark", "session", "store", "export", "gym", "plots", "model", "usage"},
+    {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "usage"},
     {"fitting", "report"},
     {"cli", "web", "__main__"},
 ]

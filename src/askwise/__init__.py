@@ -11,6 +11,7 @@ from askwise.errors import AskwiseError
 if TYPE_CHECKING:
     from askwise.data.external import Recorded
     from askwise.estimator import CostlyClassifier
+    from askwise.session import Session
     from askwise.store import load
 
 __version__ = "0.1.0"
@@ -24,13 +25,19 @@ __all__ = [
     "Problem",
     "Recorded",
     "Schema",
+    "Session",
     "Tradeoff",
     "TrainConfig",
     "load",
 ]
 
-# the first and the last need scikit-learn or safetensors, which take their time to import
-_LATER = {"CostlyClassifier": "askwise.estimator", "Recorded": "askwise.data.external", "load": "askwise.store"}
+# some need scikit-learn or safetensors, which take their time to import
+_LATER = {
+    "CostlyClassifier": "askwise.estimator",
+    "Recorded": "askwise.data.external",
+    "Session": "askwise.session",
+    "load": "askwise.store",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -27,6 +27,7 @@ from askwise.data.values import missing
 from askwise.errors import InputError
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
+from askwise.session import Session
 from askwise.usage import measure_usage
 
 
@@ -224,6 +225,11 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What is bought for each case, what it costs and what is said. `ids` name the cases, for draws that stay the same."""
         check_is_fitted(self)
         return self.model_.acquire(self._check(X), known, ids)
+
+    def session(self, known: Any = None, **more: Any) -> Session:
+        """One case, question by question; see `askwise.Session`."""
+        check_is_fitted(self)
+        return self.model_.session(known, **more)
 
     def predict(self, X: Any, *, known: Any = None, ids: Any = None) -> NDArray[Any]:
         """The decisions; `known` and `ids` as in `acquire`."""

@@ -5,6 +5,7 @@ It needs no torch, unless it was trained with an encoder of the user's own.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from askwise.core.episode import Cases, Episodes, rollout
 from askwise.core.family_values import Family
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
+from askwise.data.answers import Form
 from askwise.data.encode import Encoding
 from askwise.data.external import answers
 from askwise.data.frames import import_pandas
@@ -32,6 +34,7 @@ from askwise.frontier import Blend, choose, hull
 
 if TYPE_CHECKING:
     from askwise.core.network import Encoder
+    from askwise.session import Session
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +193,31 @@ class Model:
 
         return policy_of(weights, self.schema, TrainConfig.from_dict(self.facts["config"]), self.encoder)
 
+    # ------------------------------------------------------------------ one case at a time
+
+    @cached_property
+    def form(self) -> Form:
+        """What can be answered to each test."""
+        return Form(self.schema, self.encoding)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short, and different for models that may decide differently, whatever their budget."""
+        schema, prices = self.schema, self.schema.prices
+        said = (schema.columns, schema.tests, schema.classes, prices.unit, self.known, self.seed, self.encoding.to_dict())
+        digest = hashlib.sha256(repr((*said, [(p.lam, p.prefix, p.cost, p.loss) for p in self.points])).encode())
+        sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
+        weights = [weights[name] for weights in sets for name in sorted(weights)]
+        for part in (self.loss, schema.owner, prices.own, prices.setup, prices.member, prices.sources, *weights):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()[:16]
+
+    def session(self, known: Any = None, **more: Any) -> Session:
+        """One case, question by question; see `askwise.Session`."""
+        from askwise.session import Session
+
+        return Session(self, known, **more)
+
     # ------------------------------------------------------------------ cases
 
     def problem(self, X: Any, y: Any = None, known: Any = None, ids: Any = None) -> Problem:
@@ -257,16 +285,19 @@ class Model:
             part = slice(i, i + chunk)
             state = Cases(problem, done.row[part], done.mask[part], self.cap).observe()
             q: NDArray[Any] = self._precise.values(state)  # type: ignore[attr-defined]
-            expected = -q[:, : self.schema.n_classes].astype(np.float64)
-            if self.family is None:
-                out[part] = probabilities(expected, self.loss)
-            else:  # its values are of cases as they come
-                out[part] = probabilities(expected, self.loss / self.stake, as_they_come=True)
+            out[part] = self.believed(q)
         if problem.external is not None:  # what the existing classifier says is believed
             last = done.action[done.first + done.length - 1]
             asked = (last == self.schema.n_classes) & (done.decision != out.argmax(1))
             out[asked] = np.eye(self.schema.n_classes)[done.decision[asked]]
         return out
+
+    def believed(self, q: NDArray[Any]) -> NDArray[np.float64]:
+        """B, K: class probabilities from the values of the classes."""
+        expected = -q[:, : self.schema.n_classes].astype(np.float64)
+        if self.family is None:
+            return probabilities(expected, self.loss)
+        return probabilities(expected, self.loss / self.stake, as_they_come=True)  # its values are of cases as they come
 
     @property
     def stake(self) -> float:

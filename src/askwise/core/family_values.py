@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.episode import State
-from askwise.core.policy import Greedy
+from askwise.core.policy import Greedy, View
 from askwise.core.problem import Doubles, Floats, Problem, Schema
 
 Array = NDArray[Any]
@@ -116,6 +116,7 @@ class Outlook(NamedTuple):
     loss: Array  # B: expected at the end if one goes on with it
     price: Array  # B: of it and of all that will still be bought, at lambda
     ask: Array | None  # B: expected loss and price of asking the existing classifier
+    offers: Array  # B, F: the tests that are proposed
 
 
 Trunk = Callable[[Array, Array, Array], Array]  # values (B, C), mask (B, F), conditions (B, none or all) -> B, W
@@ -201,7 +202,7 @@ class FamilyValues:
         ask = out[:, F + 4] if out.shape[1] > F + 4 else None
         return Outlook(
             belief, decide, scores, worth, pick, worth[B, pick] + out[:, F],
-            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask,
+            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask, offers,
         )  # fmt: skip
 
     def _believe(self, values: Array, mask: Array) -> tuple[Array, Array]:
@@ -213,7 +214,19 @@ class FamilyValues:
         return hidden, softmax(self.prior + (logits - self.prior) / np.exp(cooled))
 
     def __call__(self, state: State) -> Floats:
-        seen = self.outlook(state)
+        return self._values(self.outlook(state), state)
+
+    def view(self, state: State) -> View:
+        """The values, and what they come from."""
+        seen, B = self.outlook(state), np.arange(len(state.mask))
+        luck = seen.on - seen.worth[B, seen.pick]  # what is judged of the best is true of the others too
+        gain = seen.decide.min(1, keepdims=True) - seen.worth - luck[:, None]
+        return View(
+            self._values(seen, state), seen.belief, np.where(seen.offers, gain, np.nan), seen.loss,
+            seen.price * (self.scale.stake / self.lam), None,
+        )  # fmt: skip
+
+    def _values(self, seen: Outlook, state: State) -> Floats:
         K, F = seen.decide.shape[1], seen.scores.shape[1]
         q = np.empty(state.legal.shape, seen.scores.dtype)
         q[:, :K] = -seen.decide
@@ -241,6 +254,13 @@ class InOrder:
         if over.any():  # until then nothing needs to be computed
             q[over, :K] = -self.values.decide(state.values[over], state.mask[over])
         return q
+
+    def view(self, state: State) -> View:
+        """The values, and which tests are still to come."""
+        F, B = len(self.bonus), len(state.mask)
+        belief = self.values._believe(state.values, state.mask)[1]
+        coming = state.legal[:, -F:] & (self.bonus > 0)
+        return View(self(state), belief, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), coming)
 
 
 class _Dense:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,17 @@ class Choice(NamedTuple):
 
     action: Ints
     probability: Floats
+
+
+class View(NamedTuple):
+    """What values of B states come from, as far as they can tell; losses in stakes, NaN where they cannot."""
+
+    q: Floats  # B, A
+    belief: NDArray[Any] | None  # B, K: class probabilities; None: only what can be read from the values of the classes
+    gain: NDArray[Any]  # B, F: loss and price saved by going on with a test rather than deciding now; NaN: not considered
+    loss: NDArray[Any]  # B: expected at the end
+    cost: NDArray[Any]  # B: money to be paid until then
+    coming: Bools | None  # B, F: where the order is fixed, what will still be bought
 
 
 class Policy(Protocol):
@@ -54,6 +65,30 @@ class Greedy:
     def values(self, state: State) -> Floats:
         """B, A: what it believes each action is worth."""
         return self.q(state)
+
+
+@dataclass
+class Looking:
+    """The same as `Greedy` on these values; it remembers the last state and what was made of it."""
+
+    q: QFunction
+    state: State | None = None
+    view: View | None = None
+
+    def act(self, state: State) -> Choice:
+        self.state, self.view = state, look(self.q, state)
+        return Choice(greedy(self.view.q, state.legal), np.ones(len(state.mask), np.float32))
+
+
+def look(q: QFunction, state: State) -> View:
+    """What values say of a state, and all they can tell about it."""
+    if hasattr(q, "view"):
+        told: View = q.view(state)
+        return told
+    values, F, B = q(state), state.mask.shape[1], len(state.mask)
+    K = state.legal.shape[1] - F
+    gain = np.where(state.legal[:, K:], values[:, K:] - values[:, :K].max(1, keepdims=True), np.nan)
+    return View(values, None, gain, np.full(B, np.nan), np.full(B, np.nan), None)
 
 
 @dataclass(frozen=True)

@@ -183,9 +183,15 @@ class Prices:
 
     def bill(self, paid: Paid, wanted: Bools) -> Ints:
         """B: what must still be paid to hold all tests in `wanted` (B, F)."""
-        new = self._carried_out(wanted, paid.tests)
-        bill: Ints = new @ self.own + (self._opened(new) & ~paid.setups) @ self.setup
+        new, shared = self.due(paid, wanted)
+        bill: Ints = new @ self.own + shared
         return bill
+
+    def due(self, paid: Paid, wanted: Bools) -> tuple[Bools, Ints]:
+        """B, F: the tests that must still be carried out to hold all in `wanted`; B: the part of the bill that is set-ups."""
+        new = self._carried_out(wanted, paid.tests)
+        shared: Ints = (self._opened(new) & ~paid.setups) @ self.setup
+        return new, shared
 
     def cost(self, mask: Bools, known: Bools | None = None) -> Ints:
         """B: cost(S) of each row of `mask`, where `known` tests were there from the start."""

@@ -63,6 +63,9 @@ class Column:
     others: bool = False  # one more column of the engine, for every category that is not among these
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
+    low: float | None = None  # of numbers: the smallest and the largest that were seen; None where nobody looked
+    high: float | None = None
+    whole: bool = False  # only whole numbers were seen
 
     @property
     def width(self) -> int:
@@ -71,9 +74,7 @@ class Column:
     def write(self, values: Any, out: Floats, rows: NDArray[Any] | None = None) -> None:
         """Fills `out`, rows x width. `rows`: where the values are in the table, for messages."""
         if self.kind in (CATEGORY, ORDINAL):
-            book = (self._codebook() - self.mean) / self.deviation
-            table = np.vstack([book, np.full(self.width, np.nan)]).astype(np.float32)
-            out[:] = table[self._rows_of_codebook(as_labels(values, Place(self.name, rows)))]
+            out[:] = self._table[self._rows_of_codebook(as_labels(values, Place(self.name, rows)))]
         else:
             numbers = as_numbers(
                 values, Place(self.name, rows), self.kind
@@ -81,6 +82,26 @@ class Column:
             numbers -= self.mean[0]
             numbers /= self.deviation[0]
             out[:, 0] = numbers
+
+    def encoded(self, value: Any) -> Floats:
+        """What `write` makes of one value: a number or, of a category, its label."""
+        if self.kind in (CATEGORY, ORDINAL):
+            line: Floats = self._table[self._lines.get(value, len(self.categories))]
+            return line
+        with np.errstate(over="ignore"):
+            return np.array([(value - self.mean[0]) / self.deviation[0]], np.float32)
+
+    @cached_property
+    def _lines(self) -> dict[str, int]:
+        """The line of the codebook of each category."""
+        return {name: i for i, name in enumerate(self.categories)}
+
+    @cached_property
+    def _table(self) -> Floats:
+        """The codebook as the engine sees it and, last, a line for what is missing."""
+        book = (self._codebook() - self.mean) / self.deviation
+        table: Floats = np.vstack([book, np.full(self.width, np.nan)]).astype(np.float32)
+        return table
 
     def _codebook(self) -> Doubles:
         """What stands for each category and, last, for one that was never seen: unlike any, or one of the others."""
@@ -91,7 +112,7 @@ class Column:
 
     def _rows_of_codebook(self, found: Distinct) -> Ints:
         """N: the line of the codebook for each row; -1, the line after it, where missing."""
-        index = {name: i for i, name in enumerate(self.categories)}
+        index = self._lines
         if self.kind == ORDINAL:
             for code, value in enumerate(found.values):
                 if value not in index and (found.codes == code).any():
@@ -219,7 +240,8 @@ def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> t
     name = place.column
     kind = CATEGORY if categorical else guess(values, place, max_categories)
     if kind not in (CATEGORY, ORDINAL):
-        return Column(name, kind), [_moments(as_numbers(values, place, kind))]
+        numbers = as_numbers(values, place, kind)
+        return Column(name, kind, **_range(numbers)), [_moments(numbers)]
     found = as_labels(values, place)
     if kind == ORDINAL:
         scale = scale_of(values)
@@ -233,6 +255,14 @@ def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> t
     shares = [times[code] / n for code in kept] + ([1 - times[kept].sum() / max(n, 1)] if others else [])
     part = Column(name, kind, tuple(found.values[code] for code in kept), others)
     return part, [Moments(n, float(p), float(p * (1 - p))) for p in shares]
+
+
+def _range(numbers: Doubles) -> dict[str, Any]:
+    """Between what the numbers of a column lie, and whether they are whole."""
+    there = numbers[~np.isnan(numbers)]
+    if not len(there):
+        return {}
+    return {"low": float(there.min()), "high": float(there.max()), "whole": bool((there == np.floor(there)).all())}
 
 
 def _moments(numbers: Doubles) -> Moments:
@@ -273,6 +303,8 @@ def _restored(state: Mapping[str, Any]) -> Column:
         bool(state["others"]),
         tuple(float(m) for m in state["mean"]),
         tuple(float(d) for d in state["deviation"]),
+        *(None if state.get(name) is None else float(state[name]) for name in ("low", "high")),  # old files do not say
+        bool(state.get("whole", False)),
     )
     numbers = np.array([*part.mean, *part.deviation])
     fits = len(part.mean) == len(part.deviation) == part.width > 0 and np.isfinite(numbers).all() and min(part.deviation) > 0

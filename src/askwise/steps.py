@@ -1,0 +1,209 @@
+"""What comes next for cases in progress, and why: one step of `core.episode` for many cases at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.episode import Cases, State, advance
+from askwise.core.policy import Looking, Mixture, View
+from askwise.core.prices import Bools
+from askwise.core.problem import Problem
+from askwise.model import Model, Point
+
+RUNNERS_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A test that could be next."""
+
+    test: str
+    price: float
+    gain: float | None  # expected loss that going on with it saves against deciding now, less its price; None: not estimated
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is expected of a case if the policy is followed to the end."""
+
+    cost: float  # still to be paid
+    total: float  # paid at the end
+    loss: float  # of the decision at the end
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The next test (`decision` is None) or the decision (`test` is None)."""
+
+    test: str | None
+    price: float | None  # what the test costs now
+    shared: float | None  # the part of it that is set-ups, which other tests share
+    includes: tuple[str, ...]  # of a derived test: those that are carried out and paid for it
+    decision: Any
+    probability: float | None  # of the decision
+    probabilities: dict[Any, float]  # of all classes, by what is known now
+    why: tuple[Option, ...]  # the chosen test and the best others; of a decision: the best of what is not bought
+    reason: str  # the same in words
+    expected: Expected
+    cost: float  # paid so far
+    left: float | None  # of the budget
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "test": self.test,
+            "price": self.price,
+            "shared": self.shared,
+            "includes": list(self.includes),
+            "decision": self.decision,
+            "probability": self.probability,
+            "probabilities": [{"class": name, "probability": p} for name, p in self.probabilities.items()],
+            "why": [{"test": o.test, "price": o.price, "gain": o.gain} for o in self.why],
+            "reason": self.reason,
+            "expected": asdict(self.expected),
+            "cost": self.cost,
+            "left": self.left,
+        }
+
+
+class Waiting(NamedTuple):
+    """A case in progress, as arrays that may be changed in place."""
+
+    values: NDArray[np.float32]  # C: 0 where unknown
+    held: Bools  # F
+    known: Bools  # F: held, and nothing was paid for it
+    open: Bools  # F: may be asked
+    cap: int | None  # what it may cost at most, in units
+
+
+def point_of(model: Model, second: bool) -> Point:
+    """The point of the frontier that a case follows; `second`: its draw fell on the second of two."""
+    return model.frontier[model.blend.second if second else model.blend.first]
+
+
+def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Sequence[bool]) -> list[Step]:
+    """The next steps of cases that follow the same point, all of them with a budget or all without."""
+    schema, B = model.schema, len(waiting)
+    values, held, known, open_ = (np.array(part) for part in zip(*(w[:4] for w in waiting), strict=True))
+    available = None if open_.all() else open_
+    free = known if known.any() else None
+    problem = Problem(schema, values, None, available, free, model.loss, None, None, np.zeros(B, "U1"))
+    cap = None if waiting[0].cap is None else np.array([w.cap for w in waiting])
+    policy: Any = model.policy
+    arm = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
+    looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)
+    choice, done = advance(cases, looking)
+    state, view = looking.state, looking.view
+    assert state is not None and view is not None
+    told = _Told(model, point_of(model, second), problem, held, state, view, getattr(arm, "fixed_order", None))
+    return [
+        told.decided(i, action, stopped[i]) if over else told.asked(i, action - schema.first_test)
+        for i, (action, over) in enumerate(zip(choice.action.tolist(), done.tolist(), strict=True))
+    ]
+
+
+class _Told:
+    """What a policy saw in some cases, in words and amounts that people know."""
+
+    def __init__(self, model: Model, point: Point, problem: Problem, held: Bools, state: State, view: View, order: Any) -> None:
+        prices = model.schema.prices
+        self.model, self.point, self.state, self.view, self.order = model, point, state, view, order
+        self.known, self.held, self.prices = problem.known, held, prices
+        self.cost = np.asarray(prices.money(prices.cost(held, problem.known)), float)
+        belief = view.belief
+        if belief is not None:
+            self.belief = belief / belief.sum(1, keepdims=True, dtype=np.float64)
+            self.now = (self.belief @ model.loss).min(1)  # loss of deciding now
+        else:
+            self.belief = model.believed(view.q)
+            self.now = -view.q[:, : model.schema.n_classes].max(1) * model.stake
+
+    def asked(self, i: int, test: int) -> Step:
+        """Case i goes on with a test."""
+        tests, state = self.model.schema.tests, self.state
+        assert state.price is not None
+        price, shared, includes = float(state.price[i, test]), 0.0, ()
+        if not self.prices.plain:
+            row = slice(i, i + 1)
+            paid = self.prices.paid(self.held[row], None if self.known is None else self.known[row])
+            new, part = self.prices.due(paid, np.arange(len(tests))[None] == test)
+            shared = float(self.prices.money(part[0]))
+            includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
+        why = self._options(i, test)
+        return Step(
+            tests[test], price, shared, includes, None, None, self._probabilities(i), why, _because(why),
+            self._expected(i, price), float(self.cost[i]), self._left(i),
+        )  # fmt: skip
+
+    def decided(self, i: int, decision: int, stopped: bool) -> Step:
+        """Case i is decided."""
+        schema, cost, p = self.model.schema, float(self.cost[i]), float(self.belief[i, decision])
+        why = self._options(i, None)
+        if stopped:
+            reason = "it was told to stop and decide"
+        elif not self.state.legal[i, schema.first_test :].any():
+            reason = "there is nothing more that could be asked" + (" within the budget" if self.state.left is not None else "")
+        else:
+            reason = "no test is expected to be worth its price"
+        return Step(
+            None, None, None, (), schema.classes[decision], p, self._probabilities(i), why, reason,
+            Expected(0.0, cost, float(max(self.now[i], 0)), p), cost, self._left(i),
+        )  # fmt: skip
+
+    def _probabilities(self, i: int) -> dict[Any, float]:
+        return dict(zip(self.model.schema.classes, self.belief[i].tolist(), strict=True))
+
+    def _left(self, i: int) -> float | None:
+        return None if self.state.left is None else float(self.state.left[i])
+
+    def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
+        """The chosen test first, then the best others: of a fixed order those that follow, otherwise those of the largest gain."""
+        first = [] if chosen is None else [chosen]
+        coming, price = self.view.coming, self.state.price
+        assert price is not None
+        if coming is not None:
+            ranked = [j for j in self.order.tolist() if coming[i, j]]
+            gain = None
+        else:
+            gain = self.view.gain[i] * self.model.stake
+            there = np.flatnonzero(np.isfinite(gain))
+            ranked = there[np.argsort(-gain[there], kind="stable")[: RUNNERS_UP + 1]].tolist()
+        others = [j for j in ranked if j != chosen][:RUNNERS_UP]
+        names = self.model.schema.tests
+        return tuple(
+            Option(names[j], float(price[i, j]), None if gain is None else float(gain[j])) for j in (*first, *others)
+        )  # fmt: skip
+
+    def _expected(self, i: int, price: float) -> Expected:
+        """If case i goes on, with a test of this price."""
+        view, spent, now = self.view, float(self.cost[i]), float(max(self.now[i], 0))
+        cost, loss = float(view.cost[i]), float(view.loss[i]) * self.model.stake
+        if view.coming is not None:  # what comes is certain, how good it is was measured
+            row = slice(i, i + 1)
+            paid = self.prices.paid(self.held[row], None if self.known is None else self.known[row])
+            cost, loss = float(self.prices.money(self.prices.bill(paid, view.coming[row])[0])), self.point.loss
+        elif np.isnan(cost):  # only their sum is known, so the cost is taken from what was measured
+            cost = max(self.point.cost - spent, price)
+            best = float(np.where(self.state.legal[i], view.q[i], -np.inf).max())
+            loss = -best * self.model.stake - self.point.lam * cost
+        most = float(self.prices.money(self.prices.total)) - spent if self.state.left is None else float(self.state.left[i])
+        cost, loss = max(min(cost, most), price), min(max(loss, 0.0), now)
+        # mistakes become rarer as the loss becomes smaller
+        wrong = 1 - float(self.belief[i, int((self.belief[i] @ self.model.loss).argmin())])
+        return Expected(cost, spent + cost, loss, 1 - wrong * (loss / now if now > 0 else 1.0))
+
+
+def _because(why: tuple[Option, ...]) -> str:
+    first, *others = why
+    if first.gain is None:
+        return f"{first.test} is next in the order that every case follows here"
+    said = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its price"
+    if not others:
+        return said
+    return f"{said}; {', '.join(f'{o.test} {o.gain:.3g}' for o in others)}"

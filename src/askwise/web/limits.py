@@ -221,7 +221,9 @@ def _route(scope: MutableMapping[str, Any]) -> str:
 
 async def _answer(send: Send, path: str, no: Refused) -> None:
     machine = path.startswith(MACHINES) or path in ("/health", "/openapi.json")
-    text, kind = (json.dumps({"error": no.words}), "application/json") if machine else (no.words + "\n", "text/plain; charset=utf-8")
+    text, kind = (
+        (json.dumps({"error": no.words}), "application/json") if machine else (no.words + "\n", "text/plain; charset=utf-8")
+    )
     headers = [(b"content-type", kind.encode()), (b"content-length", str(len(text.encode())).encode()), *no.headers]
     await send({"type": "http.response.start", "status": no.status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})

@@ -92,7 +92,9 @@ class Metrics:
             ("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()
         ])  # fmt: skip
         metric("requests_in_progress", "gauge", "Requests being answered now.", [("", {}, self.now)])
-        metric("start_time_seconds", "gauge", "When the service started, in seconds since 1970.", [("", {}, round(self.began, 3))])
+        metric(
+            "start_time_seconds", "gauge", "When the service started, in seconds since 1970.", [("", {}, round(self.began, 3))]
+        )
         metric("resident_memory_bytes", "gauge", "Memory in use.", [("", {}, resident())])
         return "\n".join(lines) + "\n"
 

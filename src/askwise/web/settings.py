@@ -6,10 +6,12 @@ import ipaddress
 import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import InputError
-from askwise.model import Model
+
+if TYPE_CHECKING:
+    from askwise.model import Model
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ def checked_token(host: str, token: str | None) -> str | None:
     if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
         raise InputError("the token is empty or holds blanks or signs that a header cannot carry; use letters and digits")
     if token is None and not is_loopback(host):
-        raise InputError(f"--host {host} can be reached by others; set a token with ASKWISE_TOKEN or --token, or leave --host out")
+        raise InputError(
+            f"--host {host} can be reached by others; set a token with ASKWISE_TOKEN or --token, or leave --host out"
+        )
     return token
 
 

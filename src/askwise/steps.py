@@ -93,14 +93,16 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     values, held, known, open_ = (np.array(part) for part in zip(*(w[:4] for w in waiting), strict=True))
     available = None if open_.all() else open_
     free = known if known.any() else None
-    problem = Problem(schema, values, None, available, free, model.loss, None, None, np.zeros(B, "U1"))
+    problem = Problem(schema, values, None, available, free, model.loss, None, None, None)
+    vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
     cap = None if waiting[0].cap is None else np.array([w.cap for w in waiting])
     policy: Any = model.policy
     arm = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
     looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)
     choice, done = advance(cases, looking)
     state, view = looking.state, looking.view
-    assert state is not None and view is not None
+    assert state is not None
+    assert view is not None
     told = _Told(model, point_of(model, second), problem, held, state, view, getattr(arm, "fixed_order", None))
     return [
         told.decided(i, action, stopped[i]) if over else told.asked(i, action - schema.first_test)
@@ -163,7 +165,7 @@ class _Told:
         return None if self.state.left is None else float(self.state.left[i])
 
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
-        """The chosen test first, then the best others: of a fixed order those that follow, otherwise those of the largest gain."""
+        """The chosen test first, then the best others: in a fixed order those that follow, otherwise those of the largest gain."""
         first = [] if chosen is None else [chosen]
         coming, price = self.view.coming, self.state.price
         assert price is not None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,7 +162,7 @@ class FamilyValues:
         trunks: tuple[Trunk, Trunk] | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        self.scale, self.lam = scale, max(lam, scale.least)
+        self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
         self.loss = (loss / scale.stake).astype(dtype)
         self.alone = alone
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
@@ -177,7 +178,7 @@ class FamilyValues:
     def outlook(self, state: State) -> Outlook:
         """Everything the networks say."""
         values, mask = state.values, state.mask
-        conditions = self.scale.conditions(np.full(len(mask), self.lam), state.left)
+        conditions, reach = self._limits(len(mask), state.left)
         hidden, belief = self._believe(values, mask)
         decide = belief @ self.loss
         guide = self.trunks[1](values, mask, conditions)
@@ -197,13 +198,25 @@ class FamilyValues:
         lean = softplus(out[:, F + 3 : F + 4] - LEAN)
         worth = stop + own_share(F) * out[:, :F] + lean * behind(scores, legal) + price
         pick = np.where(offers, worth, np.inf).argmin(1)
-        reach = self.scale.reach(np.full(len(mask), self.lam), state.left).astype(out.dtype)
         now = price[B, pick]
         ask = out[:, F + 4] if out.shape[1] > F + 4 else None
         return Outlook(
             belief, decide, scores, worth, pick, worth[B, pick] + out[:, F],
             stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask, offers,
         )  # fmt: skip
+
+    def _limits(self, B: int, left: Doubles | None) -> tuple[Floats, Doubles]:
+        """What price and budget mean for B cases: `Scale.conditions` and `Scale.reach`. Without a budget all are alike."""
+        if left is None:
+            conditions, reach = self._unlimited
+            return np.repeat(conditions, B, 0), np.repeat(reach, B)
+        lam = np.full(B, self.lam)
+        return self.scale.conditions(lam, left), self.scale.reach(lam, left).astype(self.dtype)
+
+    @cached_property
+    def _unlimited(self) -> tuple[Floats, Doubles]:
+        lam = np.full(1, self.lam)
+        return self.scale.conditions(lam, None), self.scale.reach(lam, None).astype(self.dtype)
 
     def _believe(self, values: Array, mask: Array) -> tuple[Array, Array]:
         """The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
@@ -314,9 +327,8 @@ def summary(belief: Array, stop: Array) -> Array:
     """B, K + 5: what the judge sees of a belief: itself, its three largest, its entropy, and the loss of deciding now."""
     K = belief.shape[1]
     top = -np.sort(-belief, 1)[:, :3]
-    if K < 3:
-        top = np.pad(top, ((0, 0), (0, 3 - K)))
-    return np.concatenate([belief, top, entropy(belief), stop], 1)
+    none = np.zeros((len(belief), max(3 - K, 0)), belief.dtype)
+    return np.concatenate([belief, top, none, entropy(belief), stop], 1)
 
 
 def own_share(tests: int) -> float:

@@ -17,6 +17,7 @@ from askwise.data.values import BOOLEAN, CATEGORY, NUMBER, ORDINAL, TIME, label,
 from askwise.errors import InputError, did_you_mean
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+LARGEST = 1e30  # deviations from the mean; the engine counts in float32
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -41,7 +42,7 @@ class Answer(NamedTuple):
     """A value as it is shown and stored, and as the engine sees it."""
 
     value: Any
-    encoded: NDArray[np.float32]
+    encoded: Any  # a number, or as many as it has columns
 
 
 class Form:
@@ -91,7 +92,7 @@ class Form:
                 raise InputError(f"test {test!r} was told without its column {name!r}; {_REFUSE.format(test=test)}")
         each = [_read(test, part, value[part.name], outside) for part in parts]
         shown = {name: answer.value for name, answer in zip(names, each, strict=True)}
-        return Answer(shown if len(parts) > 1 else each[0].value, np.concatenate([answer.encoded for answer in each]))
+        return Answer(shown if len(parts) > 1 else each[0].value, np.hstack([answer.encoded for answer in each]))
 
 
 _REFUSE = "give it, or refuse({test!r}) if it is not available"
@@ -114,7 +115,7 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
         right = {TIME: "a date such as 2024-05-31", BOOLEAN: "true or false"}.get(part.kind, "a number")
         raise InputError(f"{_where(test, part)} was told {_short(value)}; it must be {right}")
     encoded = part.encoded(number)
-    if not np.isfinite(encoded[0]):
+    if abs(encoded) > LARGEST:
         raise InputError(f"{_where(test, part)} was told {_short(value)}, which is too large")
     seen = outside or part.kind == BOOLEAN or part.low is None or part.high is None or part.low <= number <= part.high
     if not seen:

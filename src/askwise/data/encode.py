@@ -83,13 +83,11 @@ class Column:
             numbers /= self.deviation[0]
             out[:, 0] = numbers
 
-    def encoded(self, value: Any) -> Floats:
-        """What `write` makes of one value: a number or, of a category, its label."""
+    def encoded(self, value: Any) -> Any:
+        """What `write` makes of one value: of a number one number, of the label of a category its line."""
         if self.kind in (CATEGORY, ORDINAL):
-            line: Floats = self._table[self._lines.get(value, len(self.categories))]
-            return line
-        with np.errstate(over="ignore"):
-            return np.array([(value - self.mean[0]) / self.deviation[0]], np.float32)
+            return self._table[self._lines.get(value, len(self.categories))]
+        return (value - self.mean[0]) / self.deviation[0]
 
     @cached_property
     def _lines(self) -> dict[str, int]:

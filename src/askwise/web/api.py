@@ -1,13 +1,17 @@
 """The JSON API. It keeps nothing: each request brings all answers so far, and gets the next question or the decision."""
 
+from __future__ import annotations
+
+import asyncio
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from askwise import __version__
 from askwise.errors import InputError, did_you_mean
@@ -38,6 +42,11 @@ class Service:
         if found is None:
             raise Missing(f"there is no model {name[:60]!r}; {did_you_mean(name[:60], self.models)}")
         return found
+
+    def asked(self, request: Request) -> tuple[str, Model]:
+        """The model that a path names."""
+        name = request.path_params["model"]
+        return name, self.model(name)
 
     @cached_property
     def summaries(self) -> list[dict[str, Any]]:
@@ -88,13 +97,39 @@ def card(name: str, model: Model) -> dict[str, Any]:
     }
 
 
-def answered(model: Model, case: Case) -> Session:
-    """The session of a case, with its next step."""
+class Together:
+    """Computes the next steps of all requests that have arrived by now at once: numbers of many cases take hardly longer than
+    those of one."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Session, asyncio.Future[None]]] = []
+
+    async def next(self, session: Session) -> None:
+        """Returns when the session has its next step."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self.waiting.append((session, done))
+        if len(self.waiting) == 1:
+            loop.call_soon(self._compute)  # after every request that is ready now
+        await done
+
+    def _compute(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        try:
+            next_steps([session for session, _ in waiting])
+        except Exception:  # whoever caused it gets it, when its step is taken; the others have theirs
+            for session, _ in waiting:
+                with suppress(Exception):
+                    session.next()
+        for _, done in waiting:
+            if not done.done():  # its client may have gone
+                done.set_result(None)
+
+
+def session_of(model: Model, case: Case) -> Session:
     session = model.session(**case.session)
     if case.stop:
         session.stop()
-    else:
-        session.next()
     return session
 
 
@@ -107,10 +142,7 @@ def batch_of(model: Model, cases: list[Case]) -> list[dict[str, Any]]:
     sessions: list[Session | InputError] = []
     for case in cases:
         try:
-            session = model.session(**case.session)
-            if case.stop:
-                session.stop()
-            sessions.append(session)
+            sessions.append(session_of(model, case))
         except InputError as error:
             sessions.append(error)
     next_steps([s for s in sessions if isinstance(s, Session)])
@@ -172,7 +204,10 @@ def routes(service: Service) -> APIRouter:
     examples, first = examples_of(service.models)
     one, path = next(iter(service.models)), "/api/models/{model}"
     wrong = (404, 408, 413, 415, 422)
-    Named = Annotated[str, Path(description="Name of the model.", examples=[one])]
+    # read by hand in the routes: FastAPI's own reading takes longer than the rest of the route
+    named = {"parameters": [{"name": "model", "in": "path", "required": True, "description": "Name of the model.",
+                             "schema": {"type": "string", "examples": [one]}}]}  # fmt: skip
+    together = Together()
 
     @router.get("/health", responses=_gives(bodies.Health, "The service answers."), tags=["service"])
     async def health() -> Response:
@@ -192,45 +227,53 @@ def routes(service: Service) -> APIRouter:
         """The models of this service."""
         return to_json({"models": service.summaries})
 
-    @router.get(path, responses=_gives(bodies.ModelCard, "The model.", 404), tags=["models"])
-    async def one_model(model: Named) -> Response:
+    @router.get(path, responses=_gives(bodies.ModelCard, "The model.", 404), tags=["models"], openapi_extra=named)
+    async def one_model(request: Request) -> Response:
         """What a model asks, with prices and ranges, what it decides and what it is expected to cost."""
-        service.model(model)
-        return to_json(service.cards[model])
+        name, _ = service.asked(request)
+        return to_json(service.cards[name])
 
     @router.post(f"{path}/next", tags=["cases"], responses=_gives(bodies.Step, "A question or the decision.", *wrong, example=first),
-                 openapi_extra=_takes(Case, examples))  # fmt: skip
-    async def next_step(model: Named, request: Request) -> Response:
+                 openapi_extra={**_takes(Case, examples), **named})  # fmt: skip
+    async def next_step(request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
-        chosen, case = service.model(model), bodies.read_case(await request.body())
+        name, model = service.asked(request)
+        case = bodies.read_case(await request.body())
         service.saw(request, case.session)
-        step = step_of(answered(chosen, case))
-        service.metrics.answer(model, "ask" if step["decision"] is None else "decide")
+        session = session_of(model, case)
+        if service.metrics.now > 1:
+            await together.next(session)
+        step = step_of(session)
+        service.metrics.answer(name, "ask" if step["decision"] is None else "decide")
         return to_json(step)
 
     @router.post(f"{path}/trace", tags=["cases"], responses=_gives(bodies.Trace, "The record.", *wrong),
-                 openapi_extra=_takes(Case, examples))  # fmt: skip
-    async def trace(model: Named, request: Request) -> Response:
+                 openapi_extra={**_takes(Case, examples), **named})  # fmt: skip
+    async def trace(request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
-        chosen, case = service.model(model), bodies.read_case(await request.body())
+        _, model = service.asked(request)
+        case = bodies.read_case(await request.body())
         service.saw(request, case.session)
-        return to_json(answered(chosen, case).trace())
+        session = session_of(model, case)
+        session.next()
+        return to_json(session.trace())
 
     many = {"many": {"summary": "Two cases", "value": {"cases": [examples["start"]["value"], examples["answered"]["value"]]}}}
 
     @router.post(f"{path}/batch", tags=["cases"], responses=_gives(bodies.Steps, "One step for each case.", *wrong),
-                 openapi_extra=_takes(bodies.Batch, many))  # fmt: skip
-    async def batch(model: Named, request: Request) -> Response:
+                 openapi_extra={**_takes(bodies.Batch, many), **named})  # fmt: skip
+    async def batch(request: Request) -> Response:
         """The next steps of many cases, which is faster than one after the other."""
-        chosen, given = service.model(model), bodies.read_batch(await request.body())
+        name, model = service.asked(request)
+        given = bodies.read_batch(await request.body())
         most = service.settings.limits.max_cases
         if len(given.cases) > most:
             raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
         service.saw(request, [case.session for case in given.cases])
-        steps = await run_sync(batch_of, chosen, given.cases)  # in a thread, so that others need not wait for it
+        steps = await run_sync(batch_of, model, given.cases)  # in a thread, so that others need not wait for it
         for kind in ("ask", "decide"):
             n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
-            service.metrics.answer(model, kind, n)
+            service.metrics.answer(name, kind, n)
         return to_json({"steps": steps})
 
     if service.settings.echo:

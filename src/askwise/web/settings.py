@@ -26,10 +26,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            value, least = getattr(self, each.name), 0 if each.name == "rate" else 1
-            option = "--" + each.name.replace("_", "-")
-            if not math.isfinite(value) or value < least and not (each.name == "time_limit" and value > 0):
-                raise InputError(f"{option} is {value:g}; it must be a number, {least} or more")
+            value = getattr(self, each.name)
+            if not (math.isfinite(value) and (value > 0 or (value == 0 and each.name == "rate"))):
+                words = "0 or more" if each.name == "rate" else "more than 0"
+                raise InputError(f"--{each.name.replace('_', '-')} is {value:g}; it must be a number, {words}")
 
 
 @dataclass(frozen=True)

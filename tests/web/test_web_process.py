@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 from web.conftest import Process
@@ -20,7 +21,7 @@ def ask(served, body="{}"):
 
 def test_it_answers_and_does_not_import_torch(served):
     assert ask(served).json()["test"]
-    maps = open(f"/proc/{served.process.pid}/maps").read()
+    maps = Path(f"/proc/{served.process.pid}/maps").read_text()
     assert "numpy" in maps
     for heavy in ("torch", "lightgbm", "sklearn", "pandas"):
         assert f"/{heavy}/" not in maps

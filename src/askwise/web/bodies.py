@@ -28,7 +28,7 @@ class Case(BaseModel):
     refused: list[Name] = Field([], description="Tests that are not available for this case.")
     outside: bool | list[Name] = Field(False, description="Whether values may lie outside of what training saw, or for which "
                                        "tests they may.")  # fmt: skip
-    case_id: Annotated[str, Field(max_length=200)] | Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = Field(
+    case_id: Annotated[str, Field(min_length=1, max_length=200)] | Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = Field(
         None, description="Name of the case. A model that mixes two policies draws by it; without one, a name is made up and sent "
         "back, and should come with the next request."
     )  # fmt: skip

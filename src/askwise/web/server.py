@@ -111,8 +111,10 @@ def serve(given: argparse.Namespace) -> None:
 
 def listening(host: str, port: int) -> socket.socket:
     """A socket that clients can connect to; port 0 is any that is free."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"cannot listen on --port {port}; it must be from 0 to 65535")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=512)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise InputError(f"cannot listen on --host {host} --port {port}: {error}") from None

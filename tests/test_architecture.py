@@ -16,8 +16,8 @@ LEVELS = [
     {"errors", "files"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
-    {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "usage"},
-    {"fitting", "report"},
+    {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "providers", "usage"},
+    {"fitting", "report", "asking"},
     {"cli", "web", "__main__"},
 ]
 WITHOUT_TORCH = [

@@ -11,6 +11,7 @@ from askwise.errors import AskwiseError
 if TYPE_CHECKING:
     from askwise.data.external import Recorded
     from askwise.estimator import CostlyClassifier
+    from askwise.providers import Provider, Unavailable
     from askwise.session import Session
     from askwise.store import load
 
@@ -23,19 +24,23 @@ __all__ = [
     "FamilyConfig",
     "HardBudget",
     "Problem",
+    "Provider",
     "Recorded",
     "Schema",
     "Session",
     "Tradeoff",
     "TrainConfig",
+    "Unavailable",
     "load",
 ]
 
 # some need scikit-learn or safetensors, which take their time to import
 _LATER = {
     "CostlyClassifier": "askwise.estimator",
+    "Provider": "askwise.providers",
     "Recorded": "askwise.data.external",
     "Session": "askwise.session",
+    "Unavailable": "askwise.providers",
     "load": "askwise.store",
 }
 

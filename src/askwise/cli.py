@@ -38,6 +38,13 @@ files:
     "inspect": """examples:
   askwise inspect model.askwise
   askwise inspect model.askwise --json""",
+    "ask": """examples:
+  askwise ask model.askwise --known age=63 --budget 40
+  askwise ask model.askwise --case-id A-17 --trace a17.json
+  askwise ask model.askwise --simulate cases.csv --ids patient""",
+    "export": """examples:
+  askwise export model.askwise --out model.npz
+  askwise export model.askwise --average-budget 8 --out model.onnx""",
     "serve": """examples:
   askwise serve model.askwise
   askwise serve thyroid.askwise pima.askwise --port 8080
@@ -129,6 +136,22 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--ids", metavar="COLUMN", help="column that names the cases, for the same draws as predict's")
     _budget(evaluate)
     _json(evaluate)
+
+    ask = command("ask", _ask, "decide one case, question by question, or play it for the rows of a file")
+    ask.add_argument("model", type=Path)
+    ask.add_argument("--known", metavar="TEST=VALUE", action="append", help="what is known already; may be given several times")
+    ask.add_argument("--budget", metavar="B", help="what this case may cost at most")
+    ask.add_argument("--case-id", metavar="ID", help="the name of the case, on which the draw of a mixture depends")
+    ask.add_argument("--trace", type=Path, metavar="FILE", help="JSON to write: all that was asked, answered, paid and believed")
+    ask.add_argument("--simulate", type=Path, metavar="FILE", help="cases whose rows give the answers, instead of a person")
+    ask.add_argument("--ids", metavar="COLUMN", help="of that file: the column that names the cases")
+    _budget(ask)
+    _json(ask)
+
+    export = command("export", _export, "write a model for NumPy alone (.npz) or for onnxruntime (.onnx)")
+    export.add_argument("model", type=Path)
+    export.add_argument("--out", type=Path, metavar="FILE", required=True, help="file to write, .npz or .onnx")
+    _budget(export)
 
     frontier = command("frontier", _frontier, "what each amount of money buys")
     frontier.add_argument("model", type=Path)
@@ -223,6 +246,24 @@ def _evaluate(given: argparse.Namespace) -> None:
         return
     for name, value in found.items():
         print(f"{name:20} {value:.4g}" if isinstance(value, float) else f"{name:20} {value}")
+
+
+def _ask(given: argparse.Namespace) -> None:
+    from askwise.asking import ask
+
+    ask(given, _model(given))
+
+
+def _export(given: argparse.Namespace) -> None:
+    from askwise.errors import InputError
+
+    if not given.out.parent.is_dir():
+        raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
+    if given.out.resolve() == given.model.resolve():
+        raise InputError(f"the export cannot be written to {str(given.out)!r}: that is what is read; name another file")
+    model = _model(given)
+    model.export(given.out)
+    print(f"written: {given.out}, {given.out.stat().st_size} bytes, {model.schema.n_tests} tests")
 
 
 def _frontier(given: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +34,7 @@ from askwise.frontier import Blend, choose, hull
 
 if TYPE_CHECKING:
     from askwise.core.network import Encoder
+    from askwise.providers import Decided
     from askwise.session import Session
 
 
@@ -218,6 +219,30 @@ class Model:
 
         return Session(self, known, **more)
 
+    def decide(self, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+        """Decides a case, calling functions only for the tests that are bought; see `askwise.providers.decide_many`."""
+        import askwise.providers as p
+
+        return p.decide(self, case, providers, **more)
+
+    def decide_many(self, cases: Iterable[Any], providers: Mapping[str, Any], **more: Any) -> list[Decided]:
+        """Decides many cases side by side, so that calls can be grouped."""
+        import askwise.providers as p
+
+        return p.decide_many(self, cases, providers, **more)
+
+    async def decide_async(self, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+        """`decide` with providers that may be async functions."""
+        import askwise.providers as p
+
+        return await p.decide_async(self, case, providers, **more)
+
+    async def decide_many_async(self, cases: Iterable[Any], providers: Mapping[str, Any], **more: Any) -> list[Decided]:
+        """`decide_many` with providers that may be async functions."""
+        import askwise.providers as p
+
+        return await p.decide_many_async(self, cases, providers, **more)
+
     # ------------------------------------------------------------------ cases
 
     def problem(self, X: Any, y: Any = None, known: Any = None, ids: Any = None) -> Problem:
@@ -246,6 +271,12 @@ class Model:
         from askwise.store import save
 
         save(self, path)
+
+    def export(self, path: Any) -> None:
+        """For other runtimes, by the ending of the path: .npz for NumPy, .onnx for onnxruntime."""
+        from askwise.export import export
+
+        export(self, path)
 
     def rollout(self, problem: Problem) -> Episodes:
         return rollout(problem, self.policy, self.cap)

@@ -32,7 +32,8 @@ class Session:
 
     known: {test: value}, free of charge. case_id: what a mixture's draw depends on; a random one if it is not given. budget: what
     this case may cost at most, or a `Budget` as in `Model.at`. answers, refused: what `tell` and `refuse` would be called with.
-    outside: whether values may lie outside of what training saw, or the names of the tests whose values may.
+    outside: whether values may lie outside of what training saw, or the names of the tests whose values may. draw: from 0 to 1,
+    instead of the case's own.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class Session:
         answers: Mapping[str, Any] | None = None,
         refused: Iterable[str] = (),
         outside: bool | Collection[str] = False,
+        draw: float | None = None,
     ) -> None:
         if model.external is not None:
             raise InputError("this model has an existing classifier, which a session cannot ask; use predict or acquire")
         self.model = _at(model, budget) if isinstance(budget, Budget) else model
         self.case_id = uuid.uuid4().hex if case_id is None else _name(case_id)
+        self._draw = draw
         schema = model.schema
         no = np.zeros(schema.n_tests, bool)
         self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, _cap(self.model, budget))
@@ -87,7 +90,7 @@ class Session:
     def what_if(self, test: str, value: Any, *, outside: bool = False) -> Step:
         """What would come next if this were told. Nothing changes."""
         other = copy.copy(self)
-        other._waiting = Waiting(*(part.copy() for part in self._waiting[:4]), self._waiting.cap)
+        other._waiting = self._waiting.copy()
         other._refused, other._values = dict(self._refused), dict(self._values)
         other._log, other._done = [], []
         other.tell(test, value, outside=outside)
@@ -232,6 +235,8 @@ class Session:
     @cached_property
     def draw(self) -> float:
         """From 0 to 1, by the name of the case: below the mixture's share, the case follows its second policy."""
+        if self._draw is not None:
+            return self._draw
         return float(uniform(hash_cases(np.array([self.case_id])), self.model.seed)[0])
 
     @property
@@ -267,7 +272,9 @@ class Session:
         held, known = np.zeros((2, 1, len(index)), bool)
         for test in self._start:
             held[0, index[test]] = known[0, index[test]] = True
-        asked, undoable, told = None, [], []
+        asked: str | None = None
+        undoable: list[dict[str, Any]] = []
+        told: list[dict[str, Any]] = []
         for entry in self._log:
             if entry["do"] == "tell":
                 i, before = index[entry["test"]], prices.cost(held, known)[0]
@@ -292,7 +299,7 @@ class Session:
             at, most = Budget.from_dict(trace["at"]), trace["budget"]
             session = cls(
                 model if at == model.budget else _at(model, at), trace["known"], case_id=trace["case_id"],
-                budget=None if most is None else str(most), outside=trace["outside"],
+                budget=None if most is None else str(most), outside=trace["outside"], draw=float(trace["draw"]["number"]),
             )  # fmt: skip
             for entry in trace["events"]:
                 session._repeat(entry)

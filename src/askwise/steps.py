@@ -81,6 +81,9 @@ class Waiting(NamedTuple):
     open: Bools  # F: may be asked
     cap: int | None  # what it may cost at most, in units
 
+    def copy(self) -> Waiting:
+        return Waiting(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap)
+
 
 def point_of(model: Model, second: bool) -> Point:
     """The point of the frontier that a case follows; `second`: its draw fell on the second of two."""
@@ -165,7 +168,7 @@ class _Told:
         return None if self.state.left is None else float(self.state.left[i])
 
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
-        """The chosen test first, then the best others: in a fixed order those that follow, otherwise those of the largest gain."""
+        """The chosen test first, then the best others: in a fixed order those that follow, otherwise by gain."""
         first = [] if chosen is None else [chosen]
         coming, price = self.view.coming, self.state.price
         assert price is not None

@@ -7,16 +7,16 @@ metrics, versions, fingerprint of the data. A state file is a training run, to b
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import re
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
@@ -34,6 +34,7 @@ from askwise.usage import fits
 STATE = "askwise-state-1"
 MODEL = "askwise-model-1"
 LARGEST = 2**31  # bytes; a model has some millions of numbers at most
+META = "meta/"  # before the names of what is said in a .npz file
 WORD = {STATE: "a state of a training run", MODEL: "a model"}
 
 Arrays = dict[str, NDArray[Any]]
@@ -51,6 +52,21 @@ def read_state(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
 def save(model: Model, path: str | Path) -> None:
     """Writes a model. A fitted existing classifier and an encoder of your own stay with you; hand them to `load` again."""
+    _write(path, MODEL, *_packed(model))
+
+
+def save_npz(model: Model, path: str | Path) -> None:
+    """The same in a file that NumPy can read alone."""
+    arrays, card = _packed(model)
+    text, data = json.dumps(card), io.BytesIO()
+    said = {"format": MODEL, "facts": text, "sha256": _digest(MODEL, arrays, text)}
+    words = {f"{META}{name}": np.frombuffer(value.encode(), np.uint8) for name, value in said.items()}
+    np.savez(data, **words, **arrays)  # type: ignore[arg-type]
+    write_whole(Path(path), data.getvalue())
+
+
+def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
+    """A model as arrays and a card."""
     arrays = {
         f"point/{i}/{name}": value for i, point in enumerate(model.points) for name, value in (point.weights or {}).items()
     }  # fmt: skip
@@ -88,7 +104,7 @@ def save(model: Model, path: str | Path) -> None:
         "own_encoder": model.encoder is not None,
         "recorded": model.external.column if isinstance(model.external, Recorded) else None,
     }
-    _write(path, MODEL, arrays, card)
+    return arrays, card
 
 
 def _told(point: Point) -> dict[str, Any]:
@@ -253,6 +269,8 @@ def _digest(kind: str, arrays: Arrays, facts: str) -> str:
 
 
 def _write(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any]) -> None:
+    import safetensors.numpy
+
     whole = {name: np.asarray(value, order="C") for name, value in arrays.items()}
     text = json.dumps(facts)
     data = safetensors.numpy.save(whole, {"format": kind, "facts": text, "sha256": _digest(kind, whole, text)})
@@ -265,20 +283,40 @@ def _read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     if Path(path).stat().st_size > LARGEST:
         raise StateError(f"{str(path)!r} is larger than {LARGEST // 2**30} GiB, so it cannot be {WORD[kind]}")
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            meta = file.metadata() or {}
-            found = str(meta.get("format"))
-            if found != kind:
-                newer = found.rpartition("-")[0] == kind.rpartition("-")[0]
-                what = "was written by a newer version of askwise; update to read it" if newer else f"is not {WORD[kind]}"
-                raise StateError(f"{str(path)!r} {what}")
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays, meta = (_unzip if zipfile.is_zipfile(path) else _open)(path)
+        found = str(meta.get("format"))
+        if found != kind:
+            newer = found.rpartition("-")[0] == kind.rpartition("-")[0]
+            what = "was written by a newer version of askwise; update to read it" if newer else f"is not {WORD[kind]}"
+            raise StateError(f"{str(path)!r} {what}")
         if meta["sha256"] != _digest(kind, arrays, meta["facts"]) or set(meta) != {"format", "facts", "sha256"}:
             raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged (its checksum is another)")
         facts = json.loads(meta["facts"])
     except StateError:
         raise
-    except (safetensors.SafetensorError, ValueError, TypeError, KeyError, RecursionError, OSError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, OSError, EOFError, zipfile.BadZipFile) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged ({reason})") from None
     return arrays, facts
+
+
+def _open(path: str | Path) -> tuple[Arrays, dict[str, str]]:
+    """The arrays of a safetensors file, and what it says."""
+    import safetensors  # here, since a .npz file does without it
+
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except safetensors.SafetensorError as error:
+        raise ValueError(str(error)) from None
+
+
+def _unzip(path: str | Path) -> tuple[Arrays, dict[str, str]]:
+    """The arrays of a .npz file, and what it says."""
+    with zipfile.ZipFile(path) as file:
+        if sum(part.file_size for part in file.infolist()) > LARGEST:
+            raise ValueError("what is in it is too large")
+    with np.load(path, allow_pickle=False) as found:
+        every = {name: found[name] for name in found.files}
+    meta = {name.removeprefix(META): every.pop(name).tobytes().decode() for name in list(every) if name.startswith(META)}
+    return every, meta

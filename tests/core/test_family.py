@@ -83,7 +83,7 @@ def test_the_runtime_without_torch_says_the_same(name, bins):
         now = own.gather(1, pick[:, None])[:, 0]
     price, on = now + reach * judged.more, (judged.rest + own).gather(1, pick[:, None])[:, 0] + judged.luck
     expected = (belief.exp(), decide, scores, judged.rest + own, pick, on, judged.ends, price, judged.ask)
-    for mine, theirs in zip(seen, expected, strict=True):
+    for mine, theirs in zip(seen[:-1], expected, strict=True):  # the last are the offers, see `proposed`
         assert (mine is None) == (theirs is None)
         if theirs is not None:
             assert mine == pytest.approx(theirs.numpy(), abs=1e-5)

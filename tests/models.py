@@ -1,0 +1,102 @@
+"""Models whose networks are random: they ask and decide in many ways, and need no training."""
+
+import numpy as np
+import pandas as pd
+import torch
+
+from askwise import Budget
+from askwise.core.family_config import FamilyConfig
+from askwise.core.family_network import Bins, FamilyNetwork
+from askwise.core.family_values import Family, Scale, list_prices
+from askwise.core.network import QNetwork, weights_of
+from askwise.core.problem import Problem
+from askwise.data.encode import Encoding
+from askwise.data.prepare import schema_of
+from askwise.model import Model, Point
+from patients import PRICES, patients
+
+COST, LOSS = (0.0, 0.8, 1.5, 2.5), (0.5, 0.3, 0.2, 0.15)  # as if they had been measured
+
+
+def wide(rows: int = 200, seed: int = 0, columns: int = 12) -> tuple[pd.DataFrame, np.ndarray]:
+    """More tests than are ever compared, and three classes."""
+    X = np.random.default_rng(seed).normal(size=(rows, columns)).astype(np.float32).astype(float)
+    return pd.DataFrame(X, columns=[f"x{i}" for i in range(columns)]), np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
+
+
+def table(rows: int = 200, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Patients whose numbers float32 holds exactly."""
+    X, y = patients(rows, seed)
+    return X.assign(pressure=(X["pressure"] * 64).round() / 64, index=(X["index"] * 64).round() / 64), y
+
+
+def _parts(X, y, known, loss, prices):
+    encoding, classes = Encoding.fit(X), np.unique(y).tolist()
+    schema = schema_of(encoding, classes, **prices)
+    problem = Problem.build(schema, encoding.transform(X), y, known=list(known) or None, loss=loss)
+    facts = {"stake": problem.stake, "seconds": 0, "stopped": "never began", "config": FamilyConfig().to_dict(), "rows": [0, 0]}
+    at_once = tuple((-problem.loss[problem.y].mean(0) / problem.stake).tolist())
+    return problem, dict(
+        schema=schema, encoding=encoding, loss=problem.loss, at_once=at_once, trained_for=Budget(), known=tuple(known), seed=3,
+        unit="€", facts=facts,
+    )  # fmt: skip
+
+
+def _shaken(network, seed: int, spread: float):
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        for part in network.parameters():
+            part.normal_(0, spread)
+    return network.eval()
+
+
+def family(X=None, y=None, *, bins=0, seed=0, known=(), loss=None, budget=None, spread=0.3, **prices) -> Model:
+    """A family; its points: at once, adaptive, a prefix of the order, adaptive."""
+    if X is None:
+        (X, y), prices = table(), prices or PRICES
+    problem, more = _parts(X, y, known, loss, prices)
+    schema, scale = problem.schema, Scale.of(problem)
+    with torch.random.fork_rng(devices=[]):
+        network = FamilyNetwork(schema, 16, Bins(problem, bins) if bins else None)
+    weights = weights_of(_shaken(network, seed, spread))
+    weights["judge.4.weight"] *= 0.03  # so that values are as large as those of trained networks
+    weights["judge.4.bias"] *= 0.3
+    weights["judge.4.bias"][:-4] -= 0.3  # and that it likes to go on
+    rank = np.random.default_rng(seed).permutation(schema.n_tests)
+    made = Family(weights, scale, rank, problem.loss, schema.owner, list_prices(schema))
+    lams, prefixes = (scale.high, scale.high / 30, scale.high, scale.low), (0, None, 2, None)
+    points = tuple(
+        Point(lam, cost, expected, 1 - expected, 0.01, None, prefix)
+        for lam, cost, expected, prefix in zip(lams, COST, LOSS, prefixes, strict=True)
+    )
+    total = float(schema.prices.money(schema.prices.total))
+    caps = tuple((cap, points) for cap in (total / 8, total / 4, total / 2, total))
+    return Model(points=points, budget=budget or Budget(), family=made, caps=caps, **more)
+
+
+def paper(X=None, y=None, *, seed=0, known=(), loss=None, budget=None, spread=0.3, **prices) -> Model:
+    """The paper's; its points: at once, and two networks."""
+    if X is None:
+        (X, y), prices = table(), prices or PRICES
+    problem, more = _parts(X, y, known, loss, prices)
+    networks = [_shaken(QNetwork(problem.schema, 16), seed + i, spread) for i in range(2)]
+    weights = [None, *map(weights_of, networks)]
+    for each in weights[1:]:
+        each["head.bias"][1 + problem.schema.n_classes :] += 0.5
+    points = tuple(
+        Point(0.05 * i, cost, expected, 1 - expected, 0.01, w)
+        for i, (cost, expected, w) in enumerate(zip(COST[:3], LOSS[:3], weights, strict=True))
+    )
+    return Model(points=points, budget=budget or Budget(), **more)
+
+
+def answer(model: Model, row: pd.Series, test: str):
+    """What a row of a table says to a test; None where something is missing."""
+    names = [field.column for field in model.form.fields(test)]
+    if row[names].isna().any():
+        return None
+    return row[names[0]] if len(names) == 1 else row[names].to_dict()
+
+
+def lacking(model: Model, row: pd.Series) -> list[str]:
+    return [test for test in model.schema.tests if answer(model, row, test) is None]

@@ -64,7 +64,7 @@ def test_a_mixture_follows_the_name_of_the_case_and_a_made_up_name_is_sent_back(
 def test_refusing_stopping_and_a_budget(client, models):
     first = post(client, NEXT, {"case_id": "x"}).json()
     assert first["test"] is not None
-    assert [o["test"] for o in first["why"]][0] == first["test"]
+    assert first["why"][0]["test"] == first["test"]
     without = post(client, NEXT, {"case_id": "x", "refused": [first["test"]]}).json()
     assert without["test"] != first["test"]
     assert post(client, NEXT, {"case_id": "x", "stop": True}).json()["decision"] in models["patients"].schema.classes

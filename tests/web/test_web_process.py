@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import httpx
-from web.conftest import Process
+from tests.web.process import Process
 
 from askwise.cli import main
 

@@ -163,7 +163,7 @@ def _takes(model: type, examples: dict[str, Any]) -> dict[str, Any]:
 def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[int | str, dict[str, Any]]:
     said = {
         401: "The token is missing or wrong.", 404: "There is no such model.", 408: "The request did not arrive in time.",
-        413: "The request is too large.", 415: "The body is not application/json.", 422: "Something in the request cannot be used.",
+        413: "The request is too large.", 415: "The body is not application/json.", 422: "Something in it cannot be used.",
         429: "Too many requests.", 421: "The service does not answer under this name.",
     }  # fmt: skip
     body = {} if example is None else {"content": {"application/json": {"example": example}}}
@@ -233,8 +233,9 @@ def routes(service: Service) -> APIRouter:
         name, _ = service.asked(request)
         return to_json(service.cards[name])
 
-    @router.post(f"{path}/next", tags=["cases"], responses=_gives(bodies.Step, "A question or the decision.", *wrong, example=first),
-                 openapi_extra={**_takes(Case, examples), **named})  # fmt: skip
+    answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
+
+    @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(Case, examples), **named})
     async def next_step(request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
         name, model = service.asked(request)

@@ -110,15 +110,15 @@ def act(session: Session, fields: dict[str, str]) -> str | None:
 def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
     """All pages."""
     router = APIRouter()
-    several = len(service.models) > 1
+    several, by_name = len(service.models) > 1, {each["name"]: each for each in service.summaries}
 
     def case_page(name: str, session: Session, chosen: str | None = None, **more: Any) -> Response:
         seen = view.case_view(session, chosen)
         kind = "ask" if seen["test"] else "done"
         title = f"{seen['test']}?" if seen["test"] else f"Decision: {seen['step'].decision}"
         service.metrics.answer(name, "ask" if kind == "ask" else "decide")
-        return render(f"{kind}.html", **{"title": title, "model": name, "tab": "case", "several": several, "error": "", "given": {},
-                                         **seen, **more})  # fmt: skip
+        given = {"title": title, "model": name, "tab": "case", "several": several, "error": "", "given": {}}
+        return render(f"{kind}.html", **{**given, **seen, **more})
 
     def start_page(name: str, given: dict[str, str], words: str = "") -> Response:
         model = service.model(name)
@@ -126,7 +126,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
         return render(
             "start.html", 422 if words else 200, title=f"New case: {name}", model=name, tab="case", several=several, error=words,
             given=given, unit=model.unit, expected=[t for t in tests if t["test"] in model.known],
-            others=[t for t in tests if t["test"] not in model.known], summary=next(s for s in service.summaries if s["name"] == name),
+            others=[t for t in tests if t["test"] not in model.known], summary=by_name[name],
         )  # fmt: skip
 
     @router.get("/")

@@ -13,6 +13,8 @@ from askwise import CostlyClassifier, FamilyConfig, TrainConfig, gym, plots
 from askwise.cli import parser
 from askwise.data import named
 from askwise.model import AcquisitionReport, Model, Point
+from askwise.providers import Decided, Provider
+from askwise.session import Session, Step
 
 PAGE = re.sub(r"^```.*?^```", "", (Path(__file__).parent.parent / "docs" / "api.md").read_text(), flags=re.M | re.S)  # no code
 
@@ -76,9 +78,12 @@ def test_every_option_of_every_command(command: str) -> None:
     assert listed == there, f"askwise {command}: docs/api.md and the command line differ"
 
 
-@pytest.mark.parametrize(("title", "of"), [("Model", Model), ("Model", Point), ("AcquisitionReport", AcquisitionReport)])
+OFFERED = [("Model", Model), ("Model", Point), ("AcquisitionReport", AcquisitionReport), ("Session", Session), ("Session", Step)]
+
+
+@pytest.mark.parametrize(("title", "of"), [*OFFERED, ("Providers", Provider), ("Providers", Decided)])
 def test_what_a_model_and_a_report_offer(title: str, of: type) -> None:
-    inner = {"encoding", "loss", "at_once", "external", "encoder", "policy", "belief", "stake", "weights", "index"}
+    inner = {"encoding", "loss", "at_once", "external", "encoder", "policy", "belief", "believed", "stake", "weights", "index"}
     for name in public(of) - inner:
         assert name in words(title), f"docs/api.md does not name {of.__name__}.{name}"
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,10 @@ from askwise.data.values import missing
 from askwise.errors import InputError
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
-from askwise.session import Session
 from askwise.usage import measure_usage
+
+if TYPE_CHECKING:
+    from askwise.session import Session
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -136,7 +136,9 @@ class Session:
         shown = self._put(test, value, paid, outside)
         i = self.model.form.tests[test]
         entry = {"do": "tell", "test": test, "value": shown, "paid": bool(paid), "outside": bool(outside)}
-        self._enter(entry, self._refused.pop(i, self) is None)
+        was_refused = i in self._refused
+        self._refused.pop(i, None)
+        self._enter(entry, was_refused)
 
     def _refuse(self, test: str) -> None:
         i = self.model.form.index(test)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,7 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
+        e = self.expected
         return {
             "test": self.test,
             "price": self.price,
@@ -66,7 +67,7 @@ class Step:
             "probabilities": [{"class": name, "probability": p} for name, p in self.probabilities.items()],
             "why": [{"test": o.test, "price": o.price, "gain": o.gain} for o in self.why],
             "reason": self.reason,
-            "expected": asdict(self.expected),
+            "expected": {"cost": e.cost, "total": e.total, "loss": e.loss, "accuracy": e.accuracy},
             "cost": self.cost,
             "left": self.left,
         }

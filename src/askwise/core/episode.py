@@ -72,7 +72,7 @@ class Cases:
         """B, F: what each test would cost now; meaningless for those that are held."""
         prices = self.problem.schema.prices
         if prices.plain:
-            return np.broadcast_to(np.asarray(prices.money(prices.own), float), self.mask.shape)
+            return np.broadcast_to(prices.listed, self.mask.shape)
         return np.asarray(prices.money(prices.marginal(prices.paid(self.mask, self._known()))), float)
 
     def legal(self, any_available: bool = False) -> Bools:

@@ -313,7 +313,7 @@ def encode(x: Any, low: Any, slope: Any) -> Any:
 
 def sureness(belief: Array, mask: Array) -> Array:
     """B, 4: what the temperature depends on: how much is held, and how sure the untempered belief is."""
-    held = mask.mean(1, keepdims=True, dtype=belief.dtype)
+    held = mask.sum(1, keepdims=True, dtype=belief.dtype) / mask.shape[1]
     return np.concatenate([held, np.sqrt(held), belief.max(1, keepdims=True), entropy(belief)], 1)
 
 
@@ -349,7 +349,7 @@ def proposed(scores: Array, legal: Array) -> Array:
 def behind(scores: Array, legal: Array) -> Array:
     """B, F, 0 to 5: how far the score of each test is behind the largest of a legal one."""
     top = np.where(legal, scores, -np.inf).max(1, keepdims=True)
-    made: Array = np.clip(np.where(np.isfinite(top), top, 0) - scores, 0, 5).astype(scores.dtype)
+    made: Array = np.minimum(np.maximum(np.where(np.isfinite(top), top, 0) - scores, 0), 5).astype(scores.dtype, copy=False)
     return made
 
 

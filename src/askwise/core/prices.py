@@ -137,6 +137,11 @@ class Prices:
             visit(test)
         return [test for test in reversed(order) if self.sources[test].any()]
 
+    @cached_property
+    def listed(self) -> NDArray[np.float64]:
+        """F: the own prices in money."""
+        return np.asarray(self.money(self.own), np.float64)
+
     @property
     def total(self) -> int:
         """The cost of everything, in units."""

@@ -1,0 +1,242 @@
+"""Functions that fetch results, called only for what is bought."""
+
+import asyncio
+import threading
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+
+from askwise import AverageBudget, Provider, Unavailable
+from askwise.asking import simulated
+from askwise.errors import InputError
+from models import answer, family, lacking, paper, table
+
+ROWS, _ = table(40, seed=9)
+VALUES = {"age": 50, "pressure": 0.25, "smoker": True, "colour": "red", "town": "Rom", "index": 2.5}
+
+
+@cache
+def model():
+    return family()
+
+
+class Lab:
+    """Providers that count their calls."""
+
+    def __init__(self, made, values=None):
+        self.calls, self.made, self.values = [], made, values
+
+    def one(self, test):
+        def fetch(case):
+            self.calls.append((test, case))
+            return self.values[test] if self.values else answer(self.made, ROWS.iloc[case], test)
+
+        return fetch
+
+    def all(self, wrap=lambda f: f, but=()):
+        return {test: wrap(self.one(test)) for test in self.made.schema.tests if test not in but}
+
+
+def test_only_what_is_bought_is_called_and_only_once():
+    lab = Lab(model())
+    for i in range(20):
+        lab.calls.clear()
+        done = model().decide(i, lab.all(), case_id=i, refused=lacking(model(), ROWS.iloc[i]))
+        report = model().acquire(ROWS.iloc[[i]], ids=[i])
+        assert (done.decision, done.tests) == (report.prediction[0], report.tests[0])
+        assert done.cost == pytest.approx(report.cost[0])
+        assert done.probability == pytest.approx(report.probability[0], abs=1e-4)
+        assert lab.calls == [(test, i) for test in done.tests]
+        assert done.session.trace()["decision"] == done.decision
+        assert not done.unavailable
+        assert not done.failures
+
+
+@pytest.mark.parametrize("made", [family(budget=AverageBudget(1.1)), paper(budget=AverageBudget(1.1)), family(known=["age"])])
+def test_the_rows_of_a_table_are_decided_as_predict_decides_them(made):
+    report = made.acquire(ROWS)
+    done = simulated(made, ROWS, [str(i) for i in range(len(ROWS))])
+    assert [d.decision for d in done] == report.prediction.tolist()
+    assert [d.tests for d in done] == report.tests
+    assert [d.cost for d in done] == pytest.approx(report.cost.tolist())
+    assert any(report.tests)
+
+
+def test_what_a_case_says_is_known_and_what_nobody_says_is_not_asked():
+    lab = Lab(model(), VALUES)
+    done = model().decide({"age": 44, "name": "Ann", "town": None}, lab.all(but=("age", "town", "colour")))
+    assert done.session.known == {"age": 44}
+    assert "age" not in done.tests
+    assert {"town", "colour"} <= set(done.session.refused)
+    assert all(case["name"] == "Ann" for _, case in lab.calls)
+    assert model().decide("x", lab.all(), known={"age": 44}).session.known == {"age": 44}
+
+
+def test_unavailable_is_an_answer():
+    def raises(case):
+        raise Unavailable
+
+    for nothing in (
+        lambda case: Unavailable,
+        raises,
+        lambda case: None,
+        lambda case: float("nan"),
+        lambda case: Unavailable("gone"),
+    ):
+        done = model().decide(1, {**Lab(model(), VALUES).all(), **dict.fromkeys(["age", "pressure"], nothing)}, case_id=1)
+        assert not {"age", "pressure", "index"} & set(done.tests)
+        assert set(done.unavailable) <= {"age", "pressure"}
+        assert not done.failures
+    everything = model().decide(1, dict.fromkeys(model().schema.tests, lambda case: Unavailable))
+    assert everything.tests == ()
+    assert everything.cost == 0
+
+
+def test_a_late_provider_is_tried_again_and_then_does_without():
+    calls = []
+
+    def slow(case):
+        calls.append(case)
+        time.sleep(0.5)
+
+    began = time.monotonic()
+    done = model().decide(1, dict.fromkeys(model().schema.tests, Provider(slow, timeout=0.01, retries=1)), case_id=1)
+    assert time.monotonic() - began < 20
+    assert done.tests == ()
+    assert set(done.failures) == set(done.unavailable) != set()
+    assert len(calls) == 2 * len(done.failures)
+    assert set(done.failures.values()) == {"no answer in 0.01 s"}
+
+
+def test_a_flaky_provider_gets_through_and_a_mistake_is_raised():
+    calls = []
+
+    def flaky(value):
+        def fetch(case):
+            calls.append(case)
+            if len(calls) % 3:
+                raise ConnectionError("line is busy")
+            return value
+
+        return fetch
+
+    providers = {test: flaky(value) for test, value in VALUES.items()}
+    done = model().decide(1, providers, retries=2)
+    assert not done.failures
+    assert len(calls) == 3 * len(done.tests) > 0
+    once = model().decide(1, {test: Provider(f) for test, f in providers.items()}, retries=5)  # its own settings count
+    assert "ConnectionError: line is busy" in once.failures.values()
+
+    def wrong(case):
+        raise KeyError("oops")
+
+    with pytest.raises(KeyError, match="oops"):
+        model().decide(1, dict.fromkeys(VALUES, wrong), timeout=5, retries=3)
+    fine = model().decide(1, dict.fromkeys(VALUES, Provider(wrong, failures=(KeyError,))))
+    assert set(fine.failures.values()) == {"KeyError: 'oops'"}
+
+
+def test_results_are_remembered_by_case():
+    lab, memory = Lab(model()), {}
+    first = model().decide(3, lab.all(), case_id="c3", cache=memory)
+    n = len(lab.calls)
+    again = model().decide(3, lab.all(), case_id="c3", cache=memory)
+    assert len(lab.calls) == n > 0
+    assert (first.decision, first.tests) == (again.decision, again.tests)
+    model().decide(4, lab.all(), case_id="c4", cache=memory)
+    assert len(lab.calls) > n
+    late = {}
+    model().decide(1, dict.fromkeys(VALUES, Provider(lambda case: time.sleep(0.5), timeout=0.01)), cache=late)
+    assert late == {}  # what failed may be asked again
+    with pytest.raises(InputError, match="give a case_id"):
+        model().decide({"age": 1}, lab.all(), cache=memory)
+
+
+def test_many_cases_call_a_provider_once_in_each_round():
+    lab, sizes = Lab(model(), VALUES), []
+
+    def grouped(fetch):
+        def many(cases):
+            sizes.append(len(cases))
+            return [fetch(case) for case in cases]
+
+        return Provider(many, batch=True)
+
+    cases = list(range(30))
+    done = model().decide_many(cases, lab.all(grouped), case_ids=cases)
+    alone = [model().decide(case, Lab(model(), VALUES).all(), case_id=case) for case in cases]
+    assert [(d.decision, d.tests) for d in done] == [(d.decision, d.tests) for d in alone]
+    assert max(sizes) == 30
+    assert len(sizes) == max(len(d.tests) for d in done)
+    with pytest.raises(InputError, match="gave 1 results for 30 cases"):
+        model().decide_many(cases, dict.fromkeys(VALUES, Provider(lambda some: [1], batch=True)))
+    none = model().decide_many(cases, dict.fromkeys(VALUES, Provider(lambda some: Unavailable, batch=True)))
+    assert all(d.tests == () for d in none)
+
+
+def test_calls_go_side_by_side_where_they_may():
+    here, most = [0], [0]
+    lock = threading.Lock()
+
+    def slow(value):
+        def fetch(case):
+            with lock:
+                here[0] += 1
+                most[0] = max(most[0], here[0])
+            time.sleep(0.02)
+            with lock:
+                here[0] -= 1
+            return value
+
+        return fetch
+
+    model().decide_many(range(6), {test: slow(value) for test, value in VALUES.items()}, workers=3)
+    assert 1 < most[0] <= 3
+
+
+def test_async_providers():
+    started = []
+
+    def prompt(test, value):
+        async def fetch(case):
+            started.append((test, case))
+            await asyncio.sleep(0.001)
+            return value
+
+        return fetch
+
+    providers = {test: prompt(test, value) for test, value in VALUES.items()}
+    providers["town"] = lambda case: VALUES["town"]  # a plain function may be among them
+    done = asyncio.run(model().decide_async(1, providers, case_id=1))
+    assert done.tests == model().decide(1, Lab(model(), VALUES).all(), case_id=1).tests
+    assert [test for test, _ in started] == [test for test in done.tests if test != "town"]
+    many = asyncio.run(model().decide_many_async(range(5), providers, case_ids=range(5)))
+    assert len(many) == 5
+
+    async def stuck(case):
+        await asyncio.sleep(9)
+
+    late = asyncio.run(model().decide_async(1, dict.fromkeys(VALUES, stuck), timeout=0.01, retries=1))
+    assert set(late.failures.values()) == {"no answer in 0.01 s"}
+    with pytest.raises(InputError, match="'stuck' is async; use decide_async"):
+        model().decide(1, dict.fromkeys(VALUES, stuck))
+
+
+def test_what_cannot_be_used_is_refused():
+    for wrong, words in [
+        ({"TSH": len}, "provider for 'TSH', which is no test"),
+        ({"age": 5}, "a provider is 5"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            model().decide(1, wrong)
+    with pytest.raises(InputError, match="retries is -1"):
+        Provider(len, retries=-1)
+    with pytest.raises(InputError, match="timeout is 0"):
+        Provider(len, timeout=0)
+    with pytest.raises(InputError, match="case_id is given for 1 of 2 cases"):
+        model().decide_many([1, 2], {}, case_ids=[1])
+    with pytest.raises(InputError, match="it must be a number"):
+        model().decide(1, dict.fromkeys(VALUES, lambda case: {}), outside=False)
+    assert np.isfinite(model().decide(1, {}).probability)

@@ -1,0 +1,526 @@
+"""One case, question by question."""
+
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core.naive import NaivePrices
+
+import askwise
+from askwise import AverageBudget, CostlyClassifier, HardBudget, Recorded, Session, Tradeoff
+from askwise.data.answers import Form
+from askwise.data.encode import Encoding
+from askwise.data.prepare import schema_of
+from askwise.errors import InputError, StateError
+from askwise.session import next_steps
+from models import answer, family, lacking, paper, table, wide
+from patients import NAIVE, PRICES, QUICK
+
+FORM = {"costs": {"form": "0.4", "pressure": 1, "age": "0.1", "index": 0}, "reveals": {"form": ["smoker", "colour", "town"]},
+        "setup": {"lab": ("0.5", ["pressure", "form"])}, "derived": {"index": ["age", "pressure"]}}  # fmt: skip
+MODELS = {
+    "family": lambda: family(),
+    "a mixture": lambda: family(budget=AverageBudget(1.1), seed=1),
+    "a hard budget": lambda: family(budget=HardBudget("1.9"), seed=2),
+    "a fixed order": lambda: family(budget=AverageBudget(1.5)),
+    "known for everyone": lambda: family(known=["age", "town"], seed=4),
+    "several columns": lambda: family(*table(), seed=5, **FORM),
+    "losses": lambda: family(loss=[[0, 1], [20, 0]], bins=3, seed=6),
+    "paper": lambda: paper(),
+    "paper, a mixture": lambda: paper(budget=AverageBudget(1.1), seed=2),
+    "paper, several columns": lambda: paper(*table(), known=["age"], seed=5, **FORM),
+}
+
+
+@cache
+def made(name: str):
+    return MODELS[name]()
+
+
+FULL = {"age": 50, "smoker": False, "pressure": 0.25, "colour": "red", "town": "Rom", "index": 2.5}
+ROWS, _ = table(60, seed=9)
+any_model = pytest.mark.parametrize("name", MODELS)
+
+
+def through(session: Session, row: pd.Series) -> list:
+    """Answers what is asked until it is decided; the steps."""
+    steps = [session.next()]
+    while steps[-1].decision is None:
+        session.tell(steps[-1].test, answer(session.model, row, steps[-1].test), outside=True)
+        steps.append(session.next())
+    return steps
+
+
+def begun(model, row, **more) -> Session:
+    """A session that knows what everyone does, and what the row cannot say."""
+    gone = lacking(model, row)
+    known = {test: answer(model, row, test) for test in model.known if test not in gone}
+    return model.session(known, refused=gone, outside=True, **more)
+
+
+# ------------------------------------------------------------------ the same as everywhere else
+
+
+@any_model
+def test_answers_in_the_order_asked_lead_where_predict_leads(name):
+    model = made(name)
+    ids = [f"case {i}" for i in range(len(ROWS))]
+    report = model.acquire(ROWS, ids=ids)
+    asked = 0
+    for i, case in enumerate(ids):
+        session = begun(model, ROWS.iloc[i], case_id=case)
+        *questions, end = through(session, ROWS.iloc[i])
+        assert end.decision == report.prediction[i] == model.predict(ROWS.iloc[[i]], ids=[case])[0]
+        assert tuple(step.test for step in questions) == tuple(session.answers) == report.tests[i]
+        assert end.cost == session.cost == pytest.approx(report.cost[i])
+        assert end.probability == pytest.approx(report.probability[i], abs=1e-4)
+        asked += len(questions)
+    assert asked > 10 or name == "a hard budget"
+
+
+@any_model
+def test_many_sessions_together_are_as_each_alone(name):
+    model = made(name)
+    one, together = ([begun(model, row, case_id=i, budget=3 if i % 2 else None) for i, row in ROWS.iterrows()] for _ in range(2))
+    for alone, step in zip(one, next_steps([*together, together[0]]), strict=False):
+        mine = alone.next()
+        assert (mine.test, mine.decision) == (step.test, step.decision)
+        assert list(mine.probabilities.values()) == pytest.approx(list(step.probabilities.values()), abs=1e-5)
+        assert mine.expected.total == pytest.approx(step.expected.total, abs=1e-3)
+
+
+moves = st.lists(
+    st.tuples(st.sampled_from(["follow", "refuse asked", "tell", "free", "refuse", "undo", "stop"]), st.integers(0, 99)),
+    max_size=14,
+)
+
+
+@any_model
+@settings(max_examples=25)
+@given(data=st.data())
+def test_whatever_is_told_refused_and_undone_it_ends_with_a_decision(name, data):
+    model = made(name)
+    row = ROWS.iloc[data.draw(st.integers(0, 30))]
+    tests = model.schema.tests
+    have = [test for test in tests if test not in lacking(model, row)]
+    known = {test: answer(model, row, test) for test in data.draw(st.lists(st.sampled_from(have), unique=True, max_size=3))}
+    budget = data.draw(st.sampled_from([None, None, 0, "0.7", 2, HardBudget(2) if model.family else None]))
+    session = model.session(known, case_id=data.draw(st.integers(0, 9)), budget=budget, outside=True)
+    ends = False
+    for move, number in data.draw(moves):
+        step = check(session)
+        test = step.test if move in ("follow", "refuse asked") else tests[number % len(tests)]
+        before = (session.answers, session.known, session.refused, session.cost, session.stopped)
+        try:
+            if move == "undo":
+                session.undo()
+            elif move == "stop":
+                assert session.stop().decision is not None
+                ends = True
+            elif test is not None and (move.startswith("refuse") or test not in have):
+                session.refuse(test)
+                assert test in session.refused
+            elif test is not None:
+                session.tell(test, answer(model, row, test), paid=move != "free", outside=True)
+                assert test in {**session.answers, **session.known}
+        except InputError:
+            assert before == (session.answers, session.known, session.refused, session.cost, session.stopped)
+    for _ in range(len(tests) + 1):
+        step = check(session)
+        if step.decision is not None:
+            break
+        if step.test in have:
+            session.tell(step.test, answer(model, row, step.test), outside=True)
+        else:
+            session.refuse(step.test)
+    assert step.decision in model.schema.classes
+    trace = json.loads(json.dumps(session.trace()))
+    again = Session.replay(model, trace)
+    assert again.next() == step
+    assert json.loads(json.dumps(again.trace())) == trace
+    assert ends or trace["events"][-1]["do"] == "decide"
+
+
+def check(session: Session):
+    """The next step, and all that must hold for it."""
+    step, model = session.next(), session.model
+    assert session.next() is step
+    assert (step.test is None) != (step.decision is None)
+    assert sum(step.probabilities.values()) == pytest.approx(1, abs=1e-5)
+    assert step.cost == session.cost == pytest.approx(bill(session))
+    e = step.expected
+    assert 0 <= e.accuracy <= 1
+    assert e.loss >= 0
+    assert e.total == pytest.approx(step.cost + e.cost)
+    held = {**session.answers, **session.known}
+    if session.budget is not None:
+        assert step.cost <= session.budget + 1e-9
+    if step.test is not None:
+        assert not session.stopped
+        assert step.test not in held
+        assert step.test not in session.refused
+        assert not gone(model, step.test, session.refused, held)
+        assert step.why[0].test == step.test
+        assert step.why[0].price == step.price
+        assert 0 <= step.shared <= step.price <= e.cost + 1e-9
+        assert step.left is None or step.price <= step.left + 1e-9
+        assert bill(session, step.test) == pytest.approx(step.cost + step.price)
+    else:
+        assert step.probability == step.probabilities[step.decision] == e.accuracy
+        assert e.cost == 0
+    assert len({option.test for option in step.why}) == len(step.why) <= 4
+    assert not {option.test for option in step.why} & set(held)
+    assert json.loads(json.dumps(step.to_dict()))["decision"] == step.decision
+    return step
+
+
+def gone(model, test, refused, held) -> bool:
+    """Whether a test is computed from one that is refused."""
+    sources = [model.schema.tests[i] for i in np.flatnonzero(model.schema.prices.sources[model.form.tests[test]])]
+    return any(s not in held and (s in refused or gone(model, s, refused, held)) for s in sources)
+
+
+def bill(session, more=None) -> float:
+    """What has been told costs, read aloud."""
+    several = "form" in session.model.schema.tests
+    prices = NaivePrices(FORM["costs"], FORM["setup"], FORM["derived"]) if several else NAIVE
+    free = set(session.known)
+    return float(prices.cost({*session.answers, *free, *([more] if more else [])}, free))
+
+
+# ------------------------------------------------------------------ what is said
+
+
+def test_why_a_test_is_asked_and_what_is_expected():
+    step = made("family").session(case_id=1).next()
+    first, *others = step.why
+    assert first.test == step.test
+    assert len(others) == 3
+    assert all(first.gain >= other.gain for other in others)
+    assert step.reason.startswith(f"{step.test} is expected to save")
+    assert others[0].test in step.reason
+    end = made("family").session(case_id=1).stop()
+    assert end.reason == "it was told to stop and decide"
+    assert made("family").session(budget=0).next().reason == "there is nothing more that could be asked within the budget"
+
+
+def test_a_fixed_order_says_what_is_next():
+    model = made("a fixed order").at(Tradeoff(0.08))
+    assert model.frontier[model.blend.first].prefix == 2
+    session = model.session({"age": 40})
+    order = [model.schema.tests[i] for i in np.argsort(model.family.rank)[:2] if model.schema.tests[i] != "age"]
+    step = session.next()
+    assert [option.test for option in step.why] == order
+    assert step.why[0].gain is None
+    assert "order" in step.reason
+    assert step.expected.total == pytest.approx(float(NAIVE.cost(set(order), {"age"})))
+
+
+def test_set_ups_and_derived_tests_have_their_price_told():
+    model = family(costs=PRICES["costs"], setup=PRICES["setup"], derived=PRICES["derived"], budget=Tradeoff(0))
+    seen = {}
+    for i in range(20):
+        session = model.session(case_id=i)
+        for _ in range(7):
+            if (step := session.next()).test is None:
+                break
+            seen.setdefault((step.test, tuple(sorted(session.answers))), step)
+            session.tell(step.test, {**FULL, "smoker": i % 2}[step.test])
+    for (test, held), step in seen.items():
+        fresh = {"pressure", "colour"} & NAIVE.needs(test, set()) and not {"pressure", "colour", "index"} & set(held)
+        assert step.shared == (0.5 if fresh else 0), (test, held)
+        assert set(step.includes) == NAIVE.needs(test, set()) - {test} - set().union(*(NAIVE.needs(h, set()) for h in held))
+    assert any(step.includes for step in seen.values()) or not any(test == "index" for test, _ in seen)
+
+
+def test_what_if_changes_nothing_and_says_what_would_come():
+    session = made("family").session({"age": 40}, case_id=5)
+    session.refuse("town")
+    before, step = session.trace(), session.next()
+    value = {"pressure": 0.1, "smoker": True, "colour": "red", "index": 2}[step.test]
+    would = session.what_if(step.test, value)
+    assert session.trace()["answers"] == before["answers"]
+    assert session.next() is step
+    session.tell(step.test, value)
+    assert session.next() == would
+
+
+def test_a_refused_test_takes_with_it_what_is_computed_from_it():
+    model = made("family")
+    session = model.session()
+    session.refuse("pressure")
+    asked = [step.test for step in through_with(session, {"age": 40, "smoker": True, "colour": "red", "town": "Rom"})]
+    assert "index" not in asked
+    assert "pressure" not in asked
+    session = model.session({"index": 2.0})
+    session.refuse("pressure")  # what is known stays
+    assert session.known == {"index": 2}
+    session.tell("pressure", 0.5)  # it could be had after all
+    assert session.refused == []
+    session.undo()
+    assert session.refused == ["pressure"]
+    session.undo()
+    assert session.refused == []
+
+
+def through_with(session, values):
+    steps = [session.next()]
+    while steps[-1].decision is None:
+        session.tell(steps[-1].test, values[steps[-1].test])
+        steps.append(session.next())
+    return steps
+
+
+def test_the_draw_follows_the_case_and_is_in_the_trace():
+    model = made("paper, a mixture")
+    ids = [f"A-{i}" for i in range(40)]
+    follows = [model.session(case_id=i).trace()["draw"]["follows"] for i in ids]
+    assert 0 < sum(follows) < 40
+    assert follows == [model.session(case_id=i).trace()["draw"]["follows"] for i in ids]
+    other = model.session(case_id="A-1", draw=0.999).trace()
+    assert other["draw"]["follows"] == 0
+    assert Session.replay(model, other).draw == 0.999
+    assert len({model.session().case_id for _ in range(5)}) == 5
+
+
+def test_a_budget_of_its_own_keeps_the_price_of_the_model():
+    model = made("family")
+    for budget in (0, "0.1", 0.7, 1.3):
+        session = model.session(case_id=1, budget=budget)
+        through(session, ROWS.iloc[0].fillna({"pressure": 0.5, "index": 2, "smoker": True, "colour": "red", "town": "Rom"}))
+        assert session.cost <= float(budget)
+    assert model.session(budget=10**9).budget == pytest.approx(float(model.schema.prices.money(model.schema.prices.total)))
+    hard = made("a hard budget")
+    assert hard.session(budget=99).budget == hard.session().budget <= 1.9
+    assert model.session(budget=HardBudget(1)).model.budget == HardBudget(1)
+
+
+def test_what_was_told_and_paid_keeps_to_the_budget():
+    session = made("family").session(budget="1.4")
+    with pytest.raises(InputError, match=r"'pressure' this case costs 1\.5, and it may cost 1\.4; .*paid=False"):
+        session.tell("pressure", 0.1)
+    assert session.cost == 0
+    session.tell("pressure", 0.1, paid=False)
+    assert session.known == {"pressure": 0.1}
+    with pytest.raises(InputError, match="may cost 1"):
+        made("family").session(budget=1, answers={"pressure": 0.1})
+
+
+def test_a_classifier_has_sessions_too():
+    X, y = table(80)
+    fitted = CostlyClassifier(algorithm="paper", config=QUICK, random_state=0).fit(X, y)
+    session = fitted.session({"age": 50}, case_id=3)
+    assert session.model is fitted.model_
+    assert session.next().decision is not None or session.next().test in X
+
+
+def test_what_everyone_knows_is_expected_and_not_asked():
+    model = made("known for everyone")
+    session = model.session()
+    assert session.expects == ["age", "town"]
+    session.tell("age", 44)
+    assert session.expects == ["town"]
+    assert session.cost == 0
+    assert session.known == {"age": 44}
+
+
+def test_an_existing_classifier_cannot_be_asked():
+    with pytest.raises(InputError, match="existing classifier"):
+        replace(made("family"), external=Recorded("ours")).session()
+
+
+# ------------------------------------------------------------------ values
+
+
+@pytest.mark.parametrize(
+    ("test", "value", "words"),
+    [
+        ("age", "old", "test 'age' was told 'old'; it must be a number"),
+        ("age", True, "it must be a number"),
+        ("age", [1], "it must be a number"),
+        ("age", "inf", "it must be a number"),
+        ("age", 10**400, "it must be a number"),
+        pytest.param("age", 10**5000, "thousands of digits", id="huge"),
+        ("age", 1e300, "too large"),
+        ("age", 150, r"told 150, but training saw 2\d to 8\d; correct it, or say outside=True"),
+        ("age", -1, "but training saw"),
+        ("age", None, r"without a value; give it, or refuse\('age'\)"),
+        ("age", float("nan"), "without a value"),
+        ("age", "  ", "without a value"),
+        ("age", {"agee": 3}, "does not reveal the column 'agee'; did you mean 'age'"),
+        ("age", {}, "without its column 'age'"),
+        ("smoker", "maybe", "it must be true or false"),
+        ("smoker", 2, "it must be true or false"),
+        ("colour", "pink", "told 'pink', which training did not see; there are 'blue', 'green', 'red'|'pink'"),
+        ("colour", ["red"], "it must be a word"),
+        ("blood", 1, "there is no test 'blood'; "),
+        (7, 1, "there is no test 7"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_refused_in_a_sentence_and_changes_nothing(test, value, words):
+    session = made("family").session(case_id=1)
+    step = session.next()
+    with pytest.raises(InputError, match=words) as error:
+        session.tell(test, value)
+    assert len(str(error.value)) < 300
+    assert session.next() is step
+    assert session.answers == {}
+
+
+def test_a_real_patient_may_lie_outside():
+    session = made("family").session()
+    session.tell("age", 101, outside=True)
+    session.tell("colour", "pink", outside=True)
+    assert session.answers == {"age": 101, "colour": "pink"}
+    assert made("family").session({"age": 101}, outside=["age"]).known == {"age": 101}
+    with pytest.raises(InputError, match="training saw"):
+        made("family").session({"age": 101}, outside=["town"])
+
+
+def test_values_may_come_as_text_or_from_numpy():
+    told = {
+        "age": np.int64(50),
+        "smoker": "No",
+        "pressure": " 0.25 ",
+        "colour": np.str_("red"),
+        "town": "Rom",
+        "index": np.float32(2.5),
+    }
+    session = made("family").session(answers=told)
+    plain = {"age": 50, "smoker": False, "pressure": 0.25, "colour": "red", "town": "Rom", "index": 2.5}
+    assert session.answers == plain
+    assert json.loads(json.dumps(session.trace()))["answers"] == plain
+    assert made("family").session(answers=plain).next() == session.next()
+
+
+def test_a_test_of_several_columns_wants_all_of_them():
+    session = made("several columns").session()
+    whole = {"smoker": True, "colour": "red", "town": "Rom"}
+    with pytest.raises(
+        InputError, match="reveals 3 columns, and was told 'red'; it must be a value for each: 'smoker', 'colour'"
+    ):
+        session.tell("form", "red")
+    with pytest.raises(InputError, match="without its column 'town'"):
+        session.tell("form", {"smoker": True, "colour": "red"})
+    with pytest.raises(InputError, match="column 'town' of test 'form' was told 'Oslo'"):
+        session.tell("form", {**whole, "town": "Oslo"})
+    session.tell("form", whole)
+    assert session.answers == {"form": whole}
+    assert [field.column for field in session.model.form.fields("form")] == ["smoker", "colour", "town"]
+
+
+def test_one_value_is_encoded_as_a_row_of_a_table_is():
+    X = pd.DataFrame({
+        "when": pd.to_datetime(["2020-01-01", "2021-06-01 12:30", "2022-03-04"]), "n": [1.5, 2.25, -3.0],
+        "yes": [True, False, True],
+        "size": pd.Categorical(["s", "l", "m"], ["s", "m", "l"], ordered=True), "who": ["a", "b", "a"],
+    })  # fmt: skip
+    encoding = Encoding.from_dict(json.loads(json.dumps(Encoding.fit(X).to_dict())))
+    schema = schema_of(encoding, [0, 1])
+    form, rows = Form(schema, encoding), encoding.transform(X)
+    for i in range(3):
+        for test in X:
+            value = X[test].iloc[i]
+            given = [value, str(value)] if test == "when" else [value]
+            for one in given:
+                found = np.atleast_1d(np.float32(form.read(test, one).encoded))
+                assert np.array_equal(found, rows[i, form.columns[form.index(test)]]), (test, one)
+    when, n, yes, size, who = (form.fields(test)[0] for test in X)
+    assert (when.low, when.high) == ("2020-01-01T00:00:00", "2022-03-04T00:00:00")
+    assert (n.low, n.high, n.whole) == (-3.0, 2.25, False)
+    assert (yes.kind, size.categories, set(who.categories)) == ("boolean", ("s", "m", "l"), {"a", "b"})
+    aware = datetime(2021, 6, 1, 12, 30, tzinfo=UTC)
+    assert form.read("when", aware) == form.read("when", "2021-06-01T14:30+02:00")
+    with pytest.raises(InputError, match="it must be a date"):
+        form.read("when", 5)
+    with pytest.raises(InputError, match="there are 's', 'm', 'l'"):
+        form.read("size", "xl", outside=True)
+
+
+def test_a_file_that_tells_no_ranges_is_still_read_and_nothing_is_outside():
+    state = Encoding.fit(pd.DataFrame({"n": [1.0, 2.0]})).to_dict()
+    for part in state["columns"]:
+        for name in ("low", "high", "whole"):
+            del part[name]
+    old = Encoding.from_dict(state)
+    assert old.parts[0].low is None
+    assert Form(schema_of(old, [0, 1]), old).read("n", 99).value == 99
+
+
+def test_what_is_told_twice_or_undone_too_often_is_refused():
+    session = made("family").session({"age": 50})
+    for call in (lambda: session.tell("age", 51), lambda: session.refuse("age")):
+        with pytest.raises(InputError, match="'age' was told already"):
+            call()
+    with pytest.raises(InputError, match="nothing to undo"):
+        session.undo()
+    with pytest.raises(InputError, match="known is 'list'"):
+        made("family").session([1])
+    with pytest.raises(InputError, match="budget of the session is -1"):
+        made("family").session(budget=-1)
+    with pytest.raises(InputError, match="case id has 2000 characters"):
+        made("family").session(case_id="x" * 2000)
+
+
+# ------------------------------------------------------------------ traces
+
+
+def test_the_trace_tells_all_that_happened(tmp_path):
+    model = made("family")
+    session = model.session({"age": 40}, case_id="A-17", budget=5)
+    first = session.next().test
+    other = next(t for t in ("town", "smoker") if t != first)
+    session.tell(other, {"town": "Rom", "smoker": True}[other])
+    session.undo()
+    session.refuse("colour")
+    session.stop()
+    trace = session.trace()
+    assert [e["do"] for e in trace["events"]] == ["ask", "tell", "undo", "refuse", "stop", "decide"]
+    assert trace["events"][1]["price"] == pytest.approx(float(PRICES["costs"][other]))
+    assert trace["events"][1]["asked"] is False
+    assert (trace["case_id"], trace["known"], trace["refused"]) == ("A-17", {"age": 40}, ["colour"])
+    assert trace["budget"] == session.budget
+    assert trace["decision"] == session.next().decision
+    model.save(tmp_path / "m.askwise")
+    assert Session.replay(askwise.load(tmp_path / "m.askwise"), trace).trace() == trace
+
+
+def test_a_trace_that_does_not_fit_is_refused():
+    model = made("family")
+    session = model.session({"age": 40}, case_id=1)
+    session.stop()
+    trace = json.loads(json.dumps(session.trace()))
+    with pytest.raises(StateError, match="another model"):
+        Session.replay(made("paper"), trace)
+    assert Session.replay(made("paper"), trace, strict=False).stopped
+    for wrong, words in [
+        ({}, "not the trace"),
+        ([], "not the trace"),
+        ({**trace, "events": [{"do": "dance"}]}, "dance"),
+        ({**trace, "events": [{"do": "tell", "test": "age"}]}, "does not fit"),
+        ({**trace, "events": [{"do": "undo"}]}, "nothing to undo"),
+        ({**trace, "known": {"agee": 1}}, "agee"),
+        ({**trace, "decision": "so so"}, "another decision"),
+    ]:
+        with pytest.raises(StateError, match=words):
+            Session.replay(model, wrong)
+
+
+def test_a_step_takes_little_time():
+    X, y = wide(100, 0, 50)
+    model = family(X, y)
+    told = {f"x{i}": 0.1 for i in range(10)}
+    model.session(answers=told).next()
+    best = np.inf
+    for _ in range(30):
+        began = time.process_time()
+        model.session(case_id="A", answers=told).next()
+        best = min(best, time.process_time() - began)
+    assert best < 5e-3  # it is about a tenth of this where nothing else runs

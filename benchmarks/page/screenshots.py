@@ -35,9 +35,9 @@ def answer(page: Any, model: Any, n: int) -> None:
 
 
 def press(page: Any, words: str) -> None:
-    before = page.locator("main").element_handle()
+    page.evaluate("document.querySelector('main').dataset.old = '1'")
     page.get_by_role("button", name=words, exact=True).click()
-    page.wait_for_function("before => before !== document.querySelector('main')", arg=before)
+    page.wait_for_function("() => !document.querySelector('main').dataset.old")
 
 
 def shots(browser: Any, url: str, name: str, model: Any, out: Path) -> None:

@@ -56,10 +56,18 @@ def fill(page, value):
 
 def press(page, words):
     """Presses a button and waits until the page has changed, with or without a script."""
-    before = page.locator("main").element_handle()
-    page.get_by_role("button", name=words, exact=True).click()
-    page.wait_for_function("before => before !== document.querySelector('main')", arg=before) if page.scripted else None
-    page.wait_for_load_state()
+    button = page.get_by_role("button", name=words, exact=True)
+    changed(page, button.click)
+
+
+def changed(page, act):
+    if page.scripted:
+        page.evaluate("document.querySelector('main').dataset.old = '1'")
+        act()
+        page.wait_for_function("() => !document.querySelector('main').dataset.old")
+    else:
+        with page.expect_navigation():
+            act()
 
 
 def start(open_page, script, age="63", **settings):
@@ -151,8 +159,8 @@ def test_the_budget_slider(open_page, models, script):
         assert not page.get_by_role("button", name="Show this budget").is_visible()
         page.wait_for_function("() => document.getElementById('used').innerText.includes('decide at once')")
     else:
-        page.get_by_role("button", name="Show this budget").click()
-        page.wait_for_load_state()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Show this budget").click()
     assert page.locator("#here-cost").inner_text() == "0.00\u00a0€"
     shown = f"{100 * model.points[0].accuracy:.1f}".removesuffix(".0") + "\u00a0%"
     assert page.locator("#here-accuracy").inner_text() == shown
@@ -172,9 +180,7 @@ def test_it_can_be_used_by_keyboard_alone(open_page):
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.get_by_label("age", exact=True).focus()
     page.keyboard.type("40")
-    before = page.locator("main").element_handle()
-    page.keyboard.press("Enter")
-    page.wait_for_function("before => before !== document.querySelector('main')", arg=before)
+    changed(page, lambda: page.keyboard.press("Enter"))
     first = question(page)
     # the cursor waits in the field, and what has come is said
     assert page.evaluate("document.activeElement.name") == "value.0"

@@ -28,6 +28,7 @@ class Told(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     case_id: str
+    draw: float
     budget: float | None = None
     known: dict[str, JsonValue] = {}
     outside: list[str] = []
@@ -48,7 +49,8 @@ def revived(model: Model, text: str) -> Session:
     asked: list[Any] = [{"do": "ask"}]
     for event in told.events:
         asked += [event, {"do": "ask"}]
-    trace = {**told.model_dump(), "events": asked, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
+    more = {"draw": {"number": told.draw}, "events": asked, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
+    trace = {**told.model_dump(), **more}
     session = Session.replay(model, trace, strict=False)
     session.next()
     return session
@@ -59,8 +61,8 @@ def carried(session: Session) -> str:
     trace = session.trace()
     keys = ("do", "test", "value", "paid", "outside")
     events = [{k: e[k] for k in keys if k in e} for e in trace["events"] if e["do"] in ("tell", "refuse", "undo", "stop")]
-    told = Told(case_id=trace["case_id"], budget=trace["budget"], known=trace["known"], outside=trace["outside"], events=events)
-    return told.model_dump_json()
+    kept = {k: trace[k] for k in ("case_id", "budget", "known", "outside")}
+    return Told(**kept, draw=trace["draw"]["number"], events=events).model_dump_json()
 
 
 def taken(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

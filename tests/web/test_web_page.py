@@ -94,19 +94,32 @@ def test_a_start_that_cannot_be_used_is_shown_again_with_what_was_typed(client):
         assert 'value="A-17"' in response.text
 
 
-@pytest.mark.parametrize("state", ["", "{", "[]", "null", '{"case_id": 1}', '{"case_id": "a", "draw": 0.5, "events": [{"do": "fly"}]}',
-                                   '{"case_id": "a", "draw": 0.5, "events": [{"do": "undo"}]}', '{"case_id": "a", "draw": 1e400}',
-                                   '{"case_id": "a", "draw": 0.5, "known": {"nose": 1}}',
-                                   '{"case_id": "a", "draw": 0.5, "events": [' + '{"do": "stop"},' * 600 + '{"do": "undo"}]}'])  # fmt: skip
+TAMPERED = [
+    "",
+    "{",
+    "[]",
+    "null",
+    '{"case_id": 1}',
+    '{"case_id": "a", "draw": 1e400}',
+    '{"case_id": "a", "draw": 0.5, "known": {"nose": 1}}',
+    '{"case_id": "a", "draw": 0.5, "events": [{"do": "fly"}]}',
+    '{"case_id": "a", "draw": 0.5, "events": [{"do": "undo"}]}',
+    '{"case_id": "a", "draw": 0.5, "events": [' + '{"do": "stop"},' * 600 + '{"do": "undo"}]}',
+]
+
+
+@pytest.mark.parametrize("state", TAMPERED, ids=range(len(TAMPERED)))
 def test_a_state_that_was_tampered_with_is_a_sentence(client, state):
     page = send(client, {"state": state, "do": "stop"}, status=422)
     assert heading(page) == "That did not work"
 
 
+names = st.sampled_from(["state", "test", "do", "other", "value.0", "free", "outside"]) | st.text(max_size=5)
+texts = st.sampled_from(["tell", "refuse", "undo", "choose", "pressure", ""]) | st.text(max_size=20)
+
+
 @settings(max_examples=60)
-@given(fields=st.dictionaries(st.sampled_from(["state", "test", "do", "other", "value.0", "free", "outside"]) | st.text(max_size=5),
-                              st.sampled_from(["tell", "refuse", "undo", "choose", "pressure", ""]) | st.text(max_size=20)),
-       good=st.booleans())  # fmt: skip
+@given(fields=st.dictionaries(names, texts, min_size=1), good=st.booleans())
 def test_fuzzed_forms_get_a_page(client, models, fields, good):
     if good:
         fields["state"] = view.carried(models["patients"].session(case_id="a"))

@@ -106,6 +106,18 @@ def shown(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
+def works_at(model: Model) -> str:
+    """The model's budget as the end of a sentence."""
+    b, parts = model.budget, []
+    if b.lam is not None:
+        parts.append(f"where one more {model.unit or 'unit of cost'} must save {b.lam:.3g} of loss")
+    if b.average is not None:
+        parts.append(f"at a mean cost of {money(float(b.average), model.unit)} per case")
+    if b.hard is not None:
+        parts.append(f"with at most {money(float(b.hard), model.unit)} for any case")
+    return " and ".join(parts) or "at the cheapest point that is about as good as its best"
+
+
 def for_people(words: str) -> str:
     """A sentence of the library, in the words of the page."""
     words = re.sub(r"give it, or refuse\(.*\) if it is not available", "fill it in, or press “Not available”", words)
@@ -227,7 +239,7 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
         "total": float(schema.prices.money(schema.prices.total)),
         "chart": chart(model, steps),
         "facts": model.facts,
-        "budget": "" if model.budget == Budget() else str(model.budget),
+        "budget": works_at(model),
     }
 
 

@@ -218,8 +218,7 @@ def test_deciding_now_and_a_budget(open_page):
     assert "0.00" in page.locator("#paid").inner_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [None, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(("size", "scheme"), [(None, "light"), (PHONE, "dark")], ids=["desk", "phone"])
 def test_no_page_has_a_serious_problem_for_those_who_see_or_hear_it_otherwise(open_page, size, scheme):
     settings = {"color_scheme": scheme, **({"viewport": size} if size else {})}
     found = {}

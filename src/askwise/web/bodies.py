@@ -178,12 +178,14 @@ _CASE, _BATCH = TypeAdapter(Case), TypeAdapter(Batch)
 
 def read_case(body: bytes) -> Case:
     """One case of a request, or a sentence."""
-    return _read(_CASE, body)
+    case: Case = _read(_CASE, body)
+    return case
 
 
 def read_batch(body: bytes) -> Batch:
     """Many cases of a request, or a sentence."""
-    return _read(_BATCH, body)
+    batch: Batch = _read(_BATCH, body)
+    return batch
 
 
 def _read(adapter: Any, body: bytes) -> Any:

@@ -279,6 +279,15 @@ def through_with(session, values):
     return steps
 
 
+def test_refusing_twice_is_refusing_once():
+    session = made("family").session(case_id=1)
+    session.refuse("pressure")
+    step = session.next()
+    session.refuse("pressure")
+    assert session.next() is step
+    assert [entry["do"] for entry in session.trace()["events"]] == ["refuse", "ask"]
+
+
 def test_the_draw_follows_the_case_and_is_in_the_trace():
     model = made("paper, a mixture")
     ids = [f"A-{i}" for i in range(40)]

@@ -8,7 +8,7 @@ import pytest
 import askwise
 from askwise import AverageBudget, Session
 from commands import ok, run
-from models import family, paper, table
+from models import alike, family, paper, table
 
 VALUES = {"age": "50", "pressure": "0.25", "smoker": "yes", "colour": "red", "town": "Rom", "index": "2.5"}
 
@@ -49,7 +49,7 @@ def test_a_case_from_the_first_question_to_the_record(folder, typed):
     typed(*lines, "")
     said = ok("ask", folder / "m.askwise", "--case-id", "A-17", "--trace", folder / "a17.json")
     trace = json.loads((folder / "a17.json").read_text())
-    assert trace == json.loads(json.dumps(session.trace()))
+    assert alike(trace, json.loads(json.dumps(session.trace())))
     assert f"decision: {session.next().decision} (probability" in said
     first = trace["events"][0]
     assert f"{first['test']} (costs {first['price']:g} €" in said

@@ -16,7 +16,7 @@ LEVELS = [
     {"errors", "files", "pages"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
-    {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "providers"},
+    {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "providers", "usage"},
     {"fitting", "report", "bench", "scoring", "asking"},
     {"cli", "web", "__main__"},
 ]

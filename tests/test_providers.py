@@ -237,6 +237,6 @@ def test_what_cannot_be_used_is_refused():
         Provider(len, timeout=0)
     with pytest.raises(InputError, match="case_id is given for 1 of 2 cases"):
         model().decide_many([1, 2], {}, case_ids=[1])
-    with pytest.raises(InputError, match="it must be a number"):
+    with pytest.raises(InputError, match="was told without its column"):
         model().decide(1, dict.fromkeys(VALUES, lambda case: {}), outside=False)
     assert np.isfinite(model().decide(1, {}).probability)

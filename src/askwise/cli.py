@@ -46,6 +46,12 @@ files:
     "export": """examples:
   askwise export model.askwise --out model.npz
   askwise export model.askwise --average-budget 8 --out model.onnx""",
+    "serve": """examples:
+  askwise serve model.askwise
+  askwise serve thyroid.askwise pima.askwise --port 8080
+  ASKWISE_TOKEN=... askwise serve model.askwise --host 0.0.0.0 --rate 20
+
+the page is at http://127.0.0.1:8000/, the JSON API is described at http://127.0.0.1:8000/docs""",
     "datasets": """examples:
   askwise datasets
   askwise datasets thyroid""",
@@ -82,7 +88,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    from dataclasses import fields
+
     from askwise import __version__
+    from askwise.web.settings import Limits
 
     top = argparse.ArgumentParser(
         prog="askwise", description="Classification with costly features: which test to buy next, and when to stop and decide."
@@ -164,6 +173,18 @@ def parser() -> argparse.ArgumentParser:
     inspect = command("inspect", _inspect, "what is in a model file")
     inspect.add_argument("model", type=Path)
     _json(inspect)
+
+    serve = command("serve", _serve, "answer cases over HTTP, and show a page for people")
+    serve.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="model files; each is called as its file is")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    serve.add_argument("--port", type=int, default=8000, help="0 takes any that is free (default: 8000)")
+    serve.add_argument("--token", help="what clients must send; better in the variable ASKWISE_TOKEN, where others cannot see it")
+    serve.add_argument("--log-values", action="store_true", help="write the values of cases into the log")
+    serve.add_argument("--echo", action="store_true", help="also answer /api/echo, to measure against")
+    for limit in fields(Limits):
+        kind, words = type(limit.default), limit.metadata["words"]
+        option = "--" + limit.name.replace("_", "-")
+        serve.add_argument(option, type=kind, default=limit.default, metavar="N", help=f"{words} (default: {limit.default:g})")
 
     datasets = command("datasets", _datasets, "the named data sets, or the card of one")
     datasets.add_argument("name", nargs="?")
@@ -272,6 +293,16 @@ def _inspect(given: argparse.Namespace) -> None:
 
     model = _model(given)
     print(json.dumps(card(model)) if given.json else describe(model))
+
+
+def _serve(given: argparse.Namespace) -> None:
+    from askwise.errors import InputError
+
+    try:
+        from askwise.web.server import serve
+    except ImportError as error:
+        raise InputError(f"askwise serve needs the package {error.name!r}: pip install 'askwise[serve]'") from None
+    serve(given)
 
 
 def _datasets(given: argparse.Namespace) -> None:

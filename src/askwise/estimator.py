@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from askwise.data.values import missing
 from askwise.errors import InputError
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
+from askwise.usage import measure_usage
 
 if TYPE_CHECKING:
     from askwise.session import Session
@@ -200,7 +202,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.algorithm, problem, validation, budget, self.config, seed, self.n_restarts, encoder=self.network,
             time_limit=self.time_limit, watch=watch, **more,
         )  # fmt: skip
-        return Model(
+        model = Model(
             schema=problem.schema,
             encoding=encoding,
             loss=problem.loss,
@@ -217,6 +219,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             family=learned.family,
             caps=learned.caps,
         )
+        return replace(model, facts={**model.facts, "usage": measure_usage(model, validation)})
 
     # ------------------------------------------------------------------ use
 

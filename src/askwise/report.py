@@ -76,7 +76,7 @@ def card(model: Model) -> dict[str, Any]:
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
         "frontier": [point.shown for point in model.frontier],
-        "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas")},
+        "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas", "usage")},
     }
 
 

@@ -119,8 +119,8 @@ class Session:
 
     def refuse(self, test: str) -> None:
         """This test is not available for this case, nor is what is computed from it."""
-        self._refuse(test)
-        self._open()
+        if self._refuse(test):
+            self._open()
 
     def undo(self) -> dict[str, Any]:
         """Takes back the last tell, refuse or stop, and returns it as it stands in the trace."""
@@ -140,13 +140,16 @@ class Session:
         self._refused.pop(i, None)
         self._enter(entry, was_refused)
 
-    def _refuse(self, test: str) -> None:
+    def _refuse(self, test: str) -> bool:
+        """Whether it was not refused before."""
         i = self.model.form.index(test)
         if self._waiting.held[i]:
             raise InputError(f"test {test!r} was told already, so it cannot be refused; undo it first")
-        if i not in self._refused:
-            self._refused[i] = None
-            self._enter({"do": "refuse", "test": test})
+        if i in self._refused:
+            return False
+        self._refused[i] = None
+        self._enter({"do": "refuse", "test": test})
+        return True
 
     def _enter(self, entry: dict[str, Any], was_refused: bool = False) -> None:
         self._log.append(entry)

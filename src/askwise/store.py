@@ -29,6 +29,7 @@ from askwise.data.external import Recorded
 from askwise.errors import StateError
 from askwise.files import write_whole
 from askwise.model import Model, Point
+from askwise.usage import fits
 
 STATE = "askwise-state-1"
 MODEL = "askwise-model-1"
@@ -141,6 +142,7 @@ def _rehearse(model: Model) -> None:
     _must(len(model.at_once) == schema.n_classes and _numbers(model.at_once), "the values of the classes are numbers")
     _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are told")
     _must(_numbers([model.facts["stake"]]) and model.stake > 0, "something is at stake")
+    _must(fits(model), "what is bought is told in shares")
     first, costs = model.points[0], [p.cost for p in model.points]
     everywhere = [*model.points, *(p for _, points in model.caps for p in points)]
     _must(

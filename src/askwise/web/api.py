@@ -1,0 +1,292 @@
+"""The JSON API. It keeps nothing: each request brings all answers so far, and gets the next question or the decision."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request, Response
+
+from askwise import __version__
+from askwise.errors import InputError, did_you_mean
+from askwise.model import Model
+from askwise.session import Session, next_steps
+from askwise.usage import usage
+from askwise.web import bodies
+from askwise.web.bodies import Case
+from askwise.web.logs import Log, Metrics
+from askwise.web.settings import Settings
+
+
+class Missing(InputError):
+    """There is nothing of that name."""
+
+
+@dataclass
+class Service:
+    """What the routes share."""
+
+    models: dict[str, Model]
+    settings: Settings
+    log: Log
+    metrics: Metrics
+
+    def model(self, name: str) -> Model:
+        found = self.models.get(name)
+        if found is None:
+            raise Missing(f"there is no model {name[:60]!r}; {did_you_mean(name[:60], self.models)}")
+        return found
+
+    def asked(self, request: Request) -> tuple[str, Model]:
+        """The model that a path names."""
+        name = request.path_params["model"]
+        return name, self.model(name)
+
+    @cached_property
+    def summaries(self) -> list[dict[str, Any]]:
+        return [summary(name, model) for name, model in self.models.items()]
+
+    @cached_property
+    def cards(self) -> dict[str, dict[str, Any]]:
+        return {name: card(name, model) for name, model in self.models.items()}
+
+    def saw(self, request: Request, body: Any) -> None:
+        """Case values, for the log, if they are asked for."""
+        if self.settings.log_values:
+            request.scope["askwise"] = {"values": body}
+
+
+def summary(name: str, model: Model) -> dict[str, Any]:
+    """A model in short."""
+    prices, expected = model.schema.prices, model.expected
+    return {
+        "name": name,
+        "tests": model.schema.n_tests,
+        "classes": list(model.schema.classes),
+        "unit": model.unit,
+        "total_cost": prices.money(prices.total),
+        "expected_cost": expected["cost"],
+        "expected_accuracy": expected["accuracy"],
+    }
+
+
+def card(name: str, model: Model) -> dict[str, Any]:
+    """All that a client needs to ask the questions of a model."""
+    schema, used = model.schema, usage(model)
+    alone = schema.prices.money(schema.prices.alone).tolist()
+    return {
+        "name": name,
+        "classes": list(schema.classes),
+        "unit": model.unit,
+        "total_cost": schema.prices.money(schema.prices.total),
+        "known": list(model.known),
+        "tests": [
+            {"test": test, "price": price, "columns": [field.to_dict() for field in model.form.fields(test)]}
+            for test, price in zip(schema.tests, alone, strict=True)
+        ],
+        "budget": str(model.budget),
+        "expected": model.expected,
+        "frontier": [point.shown for point in model.frontier],
+        "bought": None if used is None else used.bought,
+    }
+
+
+class Together:
+    """Computes the next steps of all requests that have arrived by now at once: numbers of many cases take hardly longer than
+    those of one."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Session, asyncio.Future[None]]] = []
+
+    async def next(self, session: Session) -> None:
+        """Returns when the session has its next step."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self.waiting.append((session, done))
+        if len(self.waiting) == 1:
+            loop.call_soon(self._compute)  # after every request that is ready now
+        await done
+
+    def _compute(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        try:
+            next_steps([session for session, _ in waiting])
+        except Exception:  # whoever caused it gets it, when its step is taken; the others have theirs
+            for session, _ in waiting:
+                with suppress(Exception):
+                    session.next()
+        for _, done in waiting:
+            if not done.done():  # its client may have gone
+                done.set_result(None)
+
+
+def session_of(model: Model, case: Case) -> Session:
+    session = model.session(**case.session)
+    if case.stop:
+        session.stop()
+    return session
+
+
+def step_of(session: Session) -> dict[str, Any]:
+    return {"case_id": session.case_id, **session.next().to_dict()}
+
+
+def batch_of(model: Model, cases: list[Case]) -> list[dict[str, Any]]:
+    """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
+    sessions: list[Session | InputError] = []
+    for case in cases:
+        try:
+            sessions.append(session_of(model, case))
+        except InputError as error:
+            sessions.append(error)
+    next_steps([s for s in sessions if isinstance(s, Session)])
+    return [step_of(s) if isinstance(s, Session) else {"error": str(s)} for s in sessions]
+
+
+def to_json(data: Any, status: int = 200, **headers: str) -> Response:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode(), status, headers, media_type="application/json")
+
+
+def _takes(model: type, examples: dict[str, Any]) -> dict[str, Any]:
+    """The OpenAPI words for a body that is read by hand."""
+    ref = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": ref, "examples": examples}}}}
+
+
+def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[int | str, dict[str, Any]]:
+    said = {
+        401: "The token is missing or wrong.", 404: "There is no such model.", 408: "The request did not arrive in time.",
+        413: "The request is too large.", 415: "The body is not application/json.", 422: "Something in it cannot be used.",
+        429: "Too many requests.", 421: "The service does not answer under this name.",
+    }  # fmt: skip
+    body = {} if example is None else {"content": {"application/json": {"example": example}}}
+    return {200: {"model": model, "description": words, **body},
+            **{n: {"model": bodies.Error, "description": said[n]} for n in (*errors, 401, 421, 429)}}  # fmt: skip
+
+
+def examples_of(models: dict[str, Model]) -> tuple[dict[str, Any], Any]:
+    """A case of the first model with its answer, so that what the documentation shows is real."""
+    model = next(iter(models.values()))
+    case: dict[str, Any] = {"case_id": "A-17"}
+    session = model.session(case_id="A-17")
+    first = step_of(session)
+    examples = {"start": {"summary": "Nothing is known yet", "value": case}}
+    test = first["test"] or model.schema.tests[0]
+    fields = model.form.fields(test)
+    value = {f.column: _typical(f) for f in fields}
+    told = {**case, "answers": {test: value if len(fields) > 1 else value[fields[0].column]}}
+    examples["answered"] = {"summary": f"The result of {test}", "value": told}
+    examples["refused"] = {"summary": f"{test} is not available", "value": {**case, "refused": [test]}}
+    examples["budget"] = {"summary": "At most this much for this case", "value": {**case, "budget": model.expected["cost"]}}
+    return examples, first
+
+
+def _typical(field: Any) -> Any:
+    if field.categories:
+        return field.categories[0]
+    if field.kind == "boolean":
+        return True
+    if field.kind == "time" or field.low is None:
+        return 1.0 if field.low is None else field.low
+    return round((field.low + field.high) / 2, 0 if field.whole else 2)
+
+
+def routes(service: Service) -> APIRouter:
+    """All routes under /api, and those for machines that watch."""
+    router = APIRouter()
+    examples, first = examples_of(service.models)
+    one, path = next(iter(service.models)), "/api/models/{model}"
+    wrong = (404, 408, 413, 415, 422)
+    # read by hand in the routes: FastAPI's own reading takes longer than the rest of the route
+    named = {"parameters": [{"name": "model", "in": "path", "required": True, "description": "Name of the model.",
+                             "schema": {"type": "string", "examples": [one]}}]}  # fmt: skip
+    together = Together()
+
+    @router.get("/health", responses=_gives(bodies.Health, "The service answers."), tags=["service"])
+    async def health() -> Response:
+        """Whether the service is up. It needs no token."""
+        return to_json({"status": "ok", "version": __version__, "models": len(service.models)})
+
+    @router.get("/metrics", tags=["service"], response_class=Response, responses={
+        200: {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **{k: v for k, v in _gives(bodies.Health, "").items() if k != 200},
+    })  # fmt: skip
+    async def metrics() -> Response:
+        """Counters in Prometheus' text format."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @router.get("/api/models", responses=_gives(bodies.Models, "All models."), tags=["models"])
+    async def models() -> Response:
+        """The models of this service."""
+        return to_json({"models": service.summaries})
+
+    @router.get(path, responses=_gives(bodies.ModelCard, "The model.", 404), tags=["models"], openapi_extra=named)
+    async def one_model(request: Request) -> Response:
+        """What a model asks, with prices and ranges, what it decides and what it is expected to cost."""
+        name, _ = service.asked(request)
+        return to_json(service.cards[name])
+
+    answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
+
+    @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(Case, examples), **named})
+    async def next_step(request: Request) -> Response:
+        """The next test for a case, or the decision. Send all answers so far, each time."""
+        name, model = service.asked(request)
+        case = bodies.read_case(await request.body())
+        service.saw(request, case.session)
+        session = session_of(model, case)
+        if service.metrics.now > 1:
+            await together.next(session)
+        step = step_of(session)
+        service.metrics.answer(name, "ask" if step["decision"] is None else "decide")
+        return to_json(step)
+
+    @router.post(f"{path}/trace", tags=["cases"], responses=_gives(bodies.Trace, "The record.", *wrong),
+                 openapi_extra={**_takes(Case, examples), **named})  # fmt: skip
+    async def trace(request: Request) -> Response:
+        """The record of a case as it stands, which can be replayed."""
+        _, model = service.asked(request)
+        case = bodies.read_case(await request.body())
+        service.saw(request, case.session)
+        session = session_of(model, case)
+        session.next()
+        return to_json(session.trace())
+
+    many = {"many": {"summary": "Two cases", "value": {"cases": [examples["start"]["value"], examples["answered"]["value"]]}}}
+
+    @router.post(f"{path}/batch", tags=["cases"], responses=_gives(bodies.Steps, "One step for each case.", *wrong),
+                 openapi_extra={**_takes(bodies.Batch, many), **named})  # fmt: skip
+    async def batch(request: Request) -> Response:
+        """The next steps of many cases, which is faster than one after the other."""
+        name, model = service.asked(request)
+        given = bodies.read_batch(await request.body())
+        most = service.settings.limits.max_cases
+        if len(given.cases) > most:
+            raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
+        service.saw(request, [case.session for case in given.cases])
+        steps = await run_sync(batch_of, model, given.cases)  # in a thread, so that others need not wait for it
+        for kind in ("ask", "decide"):
+            n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
+            service.metrics.answer(name, kind, n)
+        return to_json({"steps": steps})
+
+    if service.settings.echo:
+
+        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.Trace, "What was sent."), include_in_schema=False)
+        async def echo(request: Request) -> Response:
+            """What was sent: the cost of the service without its work, to measure against."""
+            return to_json(bodies.read_case(await request.body()).session)
+
+    return router
+
+
+def url(name: str) -> str:
+    """A name as part of a path."""
+    return quote(name, safe="")

@@ -1,0 +1,82 @@
+"""The application: routes behind the gate, errors as one sentence, and a schema that names everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+from starlette.exceptions import HTTPException
+
+from askwise import __version__
+from askwise.errors import AskwiseError, InputError
+from askwise.model import Model
+from askwise.web import api, bodies, page
+from askwise.web.limits import MACHINES, Gate
+from askwise.web.logs import Log, Metrics
+from askwise.web.settings import Settings
+
+WORDS = "Which test to buy next for a case, and when to stop and decide. Send all answers so far, get the next question."
+
+
+def create_app(models: dict[str, Model], settings: Settings | None = None, log: Log | None = None) -> Gate:
+    """The whole service as an ASGI application."""
+    if not models:
+        raise InputError("there is no model to serve; name one or more files")
+    settings = settings or Settings(local=False)
+    log = log or Log(values=settings.log_values)
+    service = api.Service(models, settings, log, Metrics())
+    app = FastAPI(title="askwise", version=__version__, description=WORDS, docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(api.routes(service))
+    schema = _schema(app, settings)
+    pages = page.routes(service, schema)
+    app.include_router(pages, include_in_schema=False)
+    app.openapi = lambda: schema  # type: ignore[method-assign]
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return api.to_json(schema)
+
+    async def wrong(request: Request, error: Exception) -> Response:
+        status = 404 if isinstance(error, api.Missing) else 422
+        return _said(request, status, str(error))
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        words = {404: "there is nothing under this address; see /docs", 405: f"this address does not take {request.method}"}
+        response = _said(request, error.status_code, words.get(error.status_code, str(error.detail)))
+        response.headers.update(error.headers or {})
+        return response
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        return _said(request, 422, "the address holds something that cannot be read")
+
+    app.add_exception_handler(AskwiseError, wrong)
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    return Gate(app, settings, log, service.metrics)
+
+
+def _said(request: Request, status: int, words: str) -> Response:
+    if request.url.path.startswith(MACHINES) or request.url.path in ("/health", "/openapi.json"):
+        return api.to_json({"error": words}, status)
+    return page.error(status, words)
+
+
+def _schema(app: FastAPI, settings: Settings) -> dict[str, Any]:
+    schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    _, extra = models_json_schema(
+        [(bodies.Case, "validation"), (bodies.Batch, "validation")], ref_template="#/components/schemas/{model}"
+    )
+    parts = schema.setdefault("components", {})
+    parts["schemas"] = {k: v for k, v in {**parts.get("schemas", {}), **extra["$defs"]}.items() if "Validation" not in k}
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            if operation["responses"].get("422", {}).get("description") == "Validation Error":
+                del operation["responses"]["422"]  # FastAPI's own, which never comes
+    if settings.token is not None:
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+    return schema

@@ -1,0 +1,217 @@
+"""What may be sent and what comes back, as types: they check requests and make the OpenAPI schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, WithJsonSchema
+
+from askwise.errors import InputError
+
+SCALARS = [{"type": "boolean"}, {"type": "number"}, {"type": "string"}]
+EACH = {"type": "object", "additionalProperties": {"anyOf": SCALARS}}
+# whether a value is right depends on the test; the session says so in a sentence
+Value = Annotated[JsonValue, WithJsonSchema({"anyOf": [*SCALARS, EACH]})]
+Label = Annotated[JsonValue, WithJsonSchema({"anyOf": SCALARS})]
+Name = Annotated[str, Field(max_length=1000)]
+
+
+class Case(BaseModel):
+    """A case: everything that is known about it so far. Nothing is kept between two requests."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    known: dict[str, Value] = Field({}, description="Values that are known from the start, by test, free of charge.")
+    answers: dict[str, Value] = Field({}, description="Results of tests that were carried out and paid, by test. What a test "
+                                      "that reveals several columns gave is an object with a value for each.")  # fmt: skip
+    refused: list[Name] = Field([], description="Tests that are not available for this case.")
+    outside: bool | list[Name] = Field(False, description="Whether values may lie outside of what training saw, or for which "
+                                       "tests they may.")  # fmt: skip
+    case_id: Annotated[str, Field(min_length=1, max_length=200)] | Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = Field(
+        None, description="Name of the case. A model that mixes two policies draws by it; without one, a name is made up and "
+        "sent back, and should come with the next request."
+    )  # fmt: skip
+    budget: Annotated[float, Field(ge=0)] | None = Field(None, description="What this case may cost at most.")
+    stop: bool = Field(False, description="Decide now.")
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """The arguments of `Model.session`."""
+        return {
+            "known": self.known, "answers": self.answers, "refused": self.refused, "outside": self.outside,
+            "case_id": self.case_id, "budget": self.budget,
+        }  # fmt: skip
+
+
+class Batch(BaseModel):
+    """Many cases, answered together."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    cases: list[Case]
+
+
+class ClassProbability(BaseModel):
+    name: Label = Field(serialization_alias="class")
+    probability: float
+
+
+class Option(BaseModel):
+    test: str
+    price: float = Field(description="What the test costs now.")
+    gain: float | None = Field(description="Expected loss that it saves beyond its price; null if it is not estimated.")
+
+
+class Expected(BaseModel):
+    cost: float = Field(description="Still to be paid.")
+    total: float = Field(description="Paid at the end.")
+    loss: float = Field(description="Of the decision at the end.")
+    accuracy: float
+
+
+class Step(BaseModel):
+    """The next test, or the decision. One of `test` and `decision` is null."""
+
+    case_id: str
+    test: str | None = Field(description="The test to carry out next.")
+    price: float | None
+    shared: float | None = Field(description="The part of the price that other tests share.")
+    includes: list[str] = Field(description="Tests that are carried out and paid with it, since it is computed from them.")
+    decision: Label | None = Field(description="The class that is decided.")
+    probability: float | None = Field(description="Of the decision.")
+    probabilities: list[ClassProbability]
+    why: list[Option] = Field(description="The chosen test first, then its runners-up.")
+    reason: str
+    expected: Expected
+    cost: float = Field(description="Paid so far.")
+    left: float | None = Field(description="Of the budget.")
+
+
+class Error(BaseModel):
+    """What was wrong, in one sentence."""
+
+    error: str
+
+
+class Steps(BaseModel):
+    """One for each case of the batch, in its order."""
+
+    steps: list[Step | Error]
+
+
+class Trace(BaseModel):
+    """The record of a case, which `askwise.Session.replay` reads."""
+
+    model_config = ConfigDict(extra="allow")
+
+    format: str
+    case_id: str
+    cost: float
+    decision: Label | None
+
+
+class Column(BaseModel):
+    column: str
+    kind: str = Field(description="number, boolean, time, category or ordinal")
+    categories: list[str]
+    others: bool = Field(description="Other words are accepted too.")
+    low: float | str | None = Field(description="The range that training saw.")
+    high: float | str | None
+    whole: bool
+
+
+class Test(BaseModel):
+    __test__ = False  # pytest: this is none of yours
+
+    test: str
+    price: float = Field(description="When nothing has been paid yet.")
+    columns: list[Column]
+
+
+class Point(BaseModel):
+    lam: float
+    cost: float
+    loss: float
+    accuracy: float
+
+
+class Summary(BaseModel):
+    """A model, in short."""
+
+    name: str
+    tests: int
+    classes: list[Label]
+    unit: str
+    total_cost: float = Field(description="Of all tests.")
+    expected_cost: float
+    expected_accuracy: float
+
+
+class Models(BaseModel):
+    models: list[Summary]
+
+
+class ModelCard(BaseModel):
+    """A model: what it asks, decides and is expected to cost."""
+
+    name: str
+    classes: list[Label]
+    unit: str
+    total_cost: float
+    known: list[str] = Field(description="Tests that it takes for known by everyone.")
+    tests: list[Test]
+    budget: str
+    expected: dict[str, float]
+    frontier: list[Point]
+    bought: dict[str, float] | None = Field(description="How often each test is bought; null if it was not recorded.")
+
+
+class Health(BaseModel):
+    status: str
+    version: str
+    models: int
+
+
+_CASE, _BATCH = TypeAdapter(Case), TypeAdapter(Batch)
+
+
+def read_case(body: bytes) -> Case:
+    """One case of a request, or a sentence."""
+    case: Case = _read(_CASE, body)
+    return case
+
+
+def read_batch(body: bytes) -> Batch:
+    """Many cases of a request, or a sentence."""
+    batch: Batch = _read(_BATCH, body)
+    return batch
+
+
+def _read(adapter: Any, body: bytes) -> Any:
+    try:
+        return adapter.validate_json(body)
+    except ValidationError as error:
+        raise InputError(sentence(error)) from None
+
+
+def sentence(error: ValidationError) -> str:
+    """The first thing that is wrong with a body."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in ("JsonValue",))[:120]
+    message = first["msg"][0].lower() + first["msg"][1:]
+    if first["type"] == "json_invalid":
+        return f"the body is not JSON: {message}"
+    if first["type"] == "extra_forbidden":
+        return f"there is no field {where!r}; there are {', '.join(Case.model_fields)}"
+    given = first.get("input")
+    shown = "" if isinstance(given, (dict, list)) else f" is {_short(given)};"
+    return f"{where or 'the body'}{shown} {message}"
+
+
+def _short(value: Any) -> str:
+    try:
+        text = json.dumps(value)
+    except (ValueError, TypeError):
+        return "something else"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,123 @@
+"""What the service tells its operator: one line of JSON per event, and counters in Prometheus' text format.
+
+Values of cases are in neither, unless `log_values` asks for them: not in paths, since every value comes in a body, and not in
+messages of errors, of which only the kind and the place are written.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+import traceback
+from bisect import bisect_left
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+
+class Log:
+    """Lines of JSON on a stream."""
+
+    def __init__(self, stream: TextIO | None = None, values: bool = False) -> None:
+        self.stream, self.values = stream, values
+
+    def write(self, event: str, **facts: Any) -> None:
+        moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": moment, "event": event, **facts}, ensure_ascii=False, default=str)
+        print(line, file=self.stream or sys.stderr, flush=True)
+
+    def failure(self, error: BaseException, **facts: Any) -> None:
+        """A mistake of ours: what kind and where; the message may hold values, so it is written only when these are."""
+        frames = traceback.extract_tb(error.__traceback__)
+        place = [f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in frames[-5:]]
+        more = {"message": str(error)} if self.values else {}
+        self.write("failure", kind=type(error).__name__, place=place, **more, **facts)
+
+
+class Forward(logging.Handler):
+    """Hands what the server itself has to say to our log."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.INFO)
+        self.log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1] is not None:
+            self.log.failure(record.exc_info[1], where=record.name)
+        else:
+            self.log.write("server", level=record.levelname.lower(), message=record.getMessage())
+
+
+class Metrics:
+    """Counts since the start. Labels come from fixed sets (routes, models), so that nobody can make them grow."""
+
+    def __init__(self) -> None:
+        self.began = time.time()
+        self.now = 0  # requests in progress
+        self.requests: dict[tuple[str, str, int], int] = {}
+        self.seconds: dict[str, list[float]] = {}  # by route: counts by bucket, then the rest, then the sum
+        self.answers: dict[tuple[str, str], int] = {}
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        key = (route, method, status)
+        self.requests[key] = self.requests.get(key, 0) + 1
+        times = self.seconds.setdefault(route, [0.0] * (len(BUCKETS) + 2))
+        times[bisect_left(BUCKETS, seconds)] += 1
+        times[-1] += seconds
+
+    def answer(self, model: str, kind: str, n: int = 1) -> None:
+        key = (model, kind)
+        self.answers[key] = self.answers.get(key, 0) + n
+
+    def text(self) -> str:
+        lines: list[str] = []
+
+        def metric(name: str, kind: str, words: str, rows: list[tuple[str, dict[str, Any], float]]) -> None:
+            lines.append(f"# HELP askwise_{name} {words}")
+            lines.append(f"# TYPE askwise_{name} {kind}")
+            lines.extend(f"askwise_{name}{end}{_labels(labels)} {value:g}" if value != int(value) else
+                         f"askwise_{name}{end}{_labels(labels)} {int(value)}" for end, labels, value in rows)  # fmt: skip
+
+        metric("requests_total", "counter", "Requests by route, method and status.", [
+            ("", {"route": route, "method": method, "status": status}, n) for (route, method, status), n in self.requests.items()
+        ])  # fmt: skip
+        metric("request_seconds", "histogram", "Time from the first byte of a request to the end of its answer.", [
+            row for route, times in self.seconds.items() for row in _histogram(route, times)
+        ])  # fmt: skip
+        metric("answers_total", "counter", "Cases answered, by model: a question or a decision.", [
+            ("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()
+        ])  # fmt: skip
+        metric("requests_in_progress", "gauge", "Requests being answered now.", [("", {}, self.now)])
+        metric(
+            "start_time_seconds", "gauge", "When the service started, in seconds since 1970.", [("", {}, round(self.began, 3))]
+        )
+        metric("resident_memory_bytes", "gauge", "Memory in use.", [("", {}, resident())])
+        return "\n".join(lines) + "\n"
+
+
+def _histogram(route: str, times: list[float]) -> list[tuple[str, dict[str, Any], float]]:
+    rows, below = [], 0.0
+    for most, n in zip((*BUCKETS, "+Inf"), times[:-1], strict=True):
+        below += n
+        rows.append(("_bucket", {"route": route, "le": most}, below))
+    return [*rows, ("_sum", {"route": route}, times[-1]), ("_count", {"route": route}, below)]
+
+
+def _labels(labels: dict[str, Any]) -> str:
+    def escaped(value: Any) -> str:
+        return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+    return "{" + ",".join(f'{name}="{escaped(value)}"' for name, value in labels.items()) + "}" if labels else ""
+
+
+def resident() -> int:
+    """Bytes of memory in use; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

@@ -1,0 +1,206 @@
+"""The page: pick a model, fill in what is known, answer question after question, keep the record.
+
+Rendered here, so that it works without scripts; a case travels in the page's forms, so that nothing is kept between two requests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import jinja2
+from fastapi import APIRouter, Request, Response
+
+from askwise import __version__
+from askwise.errors import InputError
+from askwise.model import Model
+from askwise.session import Session
+from askwise.web import view
+from askwise.web.api import Missing, Service, url
+from askwise.web.limits import COOKIE, cookie_for
+
+FIELDS = 4000  # of one form
+KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+
+@lru_cache(maxsize=1)
+def _static() -> dict[str, bytes]:
+    folder = resources.files("askwise.web") / "static"
+    return {file.name: file.read_bytes() for file in folder.iterdir() if Path(file.name).suffix in KINDS}
+
+
+@lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("askwise.web", "templates"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    changed = hashlib.sha256(b"".join(v for _, v in sorted(_static().items()))).hexdigest()[:12]
+    made.globals |= {"version": __version__, "static": lambda name: f"/static/{name}?{changed}"}
+    made.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "url": url}
+    return made
+
+
+def render(template: str, status: int = 200, **facts: Any) -> Response:
+    given = {"title": "", "model": None, "tab": "", "several": True, **facts}
+    return Response(_templates().get_template(template).render(given), status, media_type="text/html; charset=utf-8")
+
+
+def error(status: int, words: str) -> Response:
+    return render("error.html", status, title="Not possible", words=view.for_people(words), status_code=status)
+
+
+def form(body: bytes) -> dict[str, str]:
+    """The fields of a form; of two with one name the last."""
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=FIELDS,
+                              errors="strict"))  # fmt: skip
+    except ValueError:
+        raise InputError("the form cannot be read; send it again") from None
+
+
+def told(model: Model, test: str, fields: dict[str, str], prefix: str) -> Any:
+    """The value of a test from the fields of a form: text, or one text for each column; None if all are empty."""
+    columns = [field.column for field in model.form.fields(test)]
+    texts = [fields.get(f"{prefix}.{i}", "").strip() for i in range(len(columns))]
+    if not any(texts):
+        return None
+    return texts[0] if len(columns) == 1 else dict(zip(columns, texts, strict=True))
+
+
+def begin(model: Model, fields: dict[str, str]) -> Session:
+    """A case from the form that starts it."""
+    known = {}
+    for i, test in enumerate(model.schema.tests):
+        value = told(model, test, fields, f"known.{i}")
+        if value is not None:
+            known[test] = value
+    budget = fields.get("budget", "").strip() or None
+    return model.session(
+        known, case_id=fields.get("case_id", "").strip()[:200] or None, budget=budget, outside="outside" in fields
+    )
+
+
+def act(session: Session, fields: dict[str, str]) -> str | None:
+    """Does what a button says. Returns the test to fill in, if it is another one than is asked."""
+    test, do = fields.get("test", ""), fields.get("do", "tell")
+    if do == "tell":
+        value = told(session.model, test, fields, "value")
+        session.tell(test, "" if value is None else value, paid="free" not in fields, outside="outside" in fields)
+    elif do == "refuse":
+        session.refuse(test)
+    elif do == "undo":
+        session.undo()
+    elif do == "stop":
+        session.stop()
+    elif do == "choose":
+        session.model.form.index(fields.get("other", ""))
+        return fields["other"]
+    elif do != "show":
+        raise InputError("the form does not say what to do; use one of its buttons")
+    return None
+
+
+def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
+    """All pages."""
+    router = APIRouter()
+    several, by_name = len(service.models) > 1, {each["name"]: each for each in service.summaries}
+
+    def case_page(name: str, session: Session, chosen: str | None = None, **more: Any) -> Response:
+        seen = view.case_view(session, chosen)
+        kind = "ask" if seen["test"] else "done"
+        title = f"{seen['test']}?" if seen["test"] else f"Decision: {seen['step'].decision}"
+        service.metrics.answer(name, "ask" if kind == "ask" else "decide")
+        given = {"title": title, "model": name, "tab": "case", "several": several, "error": "", "given": {}}
+        return render(f"{kind}.html", **{**given, **seen, **more})
+
+    def start_page(name: str, given: dict[str, str], words: str = "") -> Response:
+        model = service.model(name)
+        tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
+        return render(
+            "start.html", 422 if words else 200, title=f"New case: {name}", model=name, tab="case", several=several, error=words,
+            given=given, unit=model.unit, expected=[t for t in tests if t["test"] in model.known],
+            others=[t for t in tests if t["test"] not in model.known], summary=by_name[name],
+        )  # fmt: skip
+
+    @router.get("/")
+    async def home() -> Response:
+        return render("home.html", title="Models", models=service.summaries, several=several)
+
+    @router.get("/m/{name}")
+    async def start(name: str) -> Response:
+        service.model(name)
+        return start_page(name, {})
+
+    @router.post("/m/{name}/start")
+    async def started(name: str, request: Request) -> Response:
+        model, fields = service.model(name), form(await request.body())
+        service.saw(request, fields)
+        try:
+            return case_page(name, begin(model, fields))
+        except InputError as wrong:
+            return start_page(name, fields, view.for_people(str(wrong)))
+
+    @router.post("/m/{name}")
+    async def answer(name: str, request: Request) -> Response:
+        model, fields = service.model(name), form(await request.body())
+        service.saw(request, fields)
+        session = view.revived(model, fields.get("state", ""))
+        asked = session.next().test
+        try:
+            return case_page(name, session, act(session, fields))
+        except InputError as wrong:
+            other = fields.get("test", "")
+            chosen = other if other != asked and other in model.form.tests and fields.get("do", "tell") == "tell" else None
+            return case_page(name, session, chosen, error=view.for_people(str(wrong)), given=fields, status=422)
+
+    @router.post("/m/{name}/record.json")
+    async def record(name: str, request: Request) -> Response:
+        session = view.revived(service.model(name), form(await request.body()).get("state", ""))
+        safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session.case_id)[:60] or "case"
+        text = json.dumps(session.trace(), indent=1, ensure_ascii=False)
+        return Response(
+            text, media_type="application/json", headers={"content-disposition": f'attachment; filename="{safe}.json"'}
+        )
+
+    @router.get("/m/{name}/model")
+    async def about(name: str, at: str = "") -> Response:
+        model = service.model(name)
+        if at and not (at.isdigit() and len(at) < 4 and int(at) <= view.STEPS):
+            raise Missing(f"the slider has no position {at[:20]!r}; it goes from 0 to {view.STEPS}")
+        seen = view.model_view(model, int(at) if at else None)
+        return render("model.html", title=f"The model: {name}", model=name, tab="model", several=several, **seen)
+
+    @router.get("/docs")
+    async def docs() -> Response:
+        return render(
+            "docs.html", title="API", tab="docs", several=several, schema=schema, token=service.settings.token is not None
+        )
+
+    @router.get("/static/{name}")
+    async def static(name: str) -> Response:
+        if name not in _static():
+            raise Missing(f"there is no file {name[:60]!r}")
+        kind = KINDS[Path(name).suffix]
+        return Response(_static()[name], media_type=kind, headers={"cache-control": "public, max-age=86400, immutable"})
+
+    @router.get("/login")
+    async def login() -> Response:
+        return render("login.html", title="Log in", error="")
+
+    @router.post("/login")
+    async def logged_in(request: Request) -> Response:
+        token, given = service.settings.token, form(await request.body()).get("token", "")
+        if token is None or not hmac.compare_digest(given.strip().encode(), token.encode()):
+            return render("login.html", 403, title="Log in", error="This is not the service's token.")
+        response = Response(status_code=303, headers={"location": "/"})
+        response.set_cookie(COOKIE, cookie_for(token), httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        return response
+
+    return router

@@ -1,0 +1,78 @@
+"""What a service is told when it starts, and what it refuses to start with."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askwise.errors import InputError
+
+if TYPE_CHECKING:
+    from askwise.model import Model
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may ask for. Each is an option of `askwise serve`."""
+
+    max_body: int = field(default=1 << 20, metadata={"words": "bytes of one request"})
+    max_cases: int = field(default=1000, metadata={"words": "cases of one batch"})
+    max_connections: int = field(default=256, metadata={"words": "connections at the same time"})
+    rate: float = field(default=100.0, metadata={"words": "requests per second of one client address, 0 for no limit"})
+    time_limit: float = field(default=10.0, metadata={"words": "seconds for a request to arrive and for its answer to be taken"})
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not (math.isfinite(value) and (value > 0 or (value == 0 and each.name == "rate"))):
+                words = "0 or more" if each.name == "rate" else "more than 0"
+                raise InputError(f"--{each.name.replace('_', '-')} is {value:g}; it must be a number, {words}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a service behaves."""
+
+    limits: Limits = Limits()
+    token: str | None = None
+    local: bool = True  # answers only under names of this machine, so that no other page's script gets at it by a name of its own
+    log_values: bool = False
+    echo: bool = False
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def checked_token(host: str, token: str | None) -> str | None:
+    """The token, if there is one; whoever opens the service to others must have one."""
+    if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
+        raise InputError("the token is empty or holds blanks or signs that a header cannot carry; use letters and digits")
+    if token is None and not is_loopback(host):
+        raise InputError(
+            f"--host {host} can be reached by others; set a token with ASKWISE_TOKEN or --token, or leave --host out"
+        )
+    return token
+
+
+def load_models(paths: list[Path]) -> dict[str, Model]:
+    """By the names of their files without the ending. What cannot answer one case at a time is refused now, not later."""
+    from askwise.store import load
+
+    models: dict[str, Any] = {}
+    for path in paths:
+        name = path.stem
+        if name in models:
+            raise InputError(f"there are two models called {name!r}; rename one of the files")
+        models[name] = load(path)
+        models[name].session(case_id="0").next()  # also warms up what is computed once
+    return models

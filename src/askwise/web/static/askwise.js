@@ -1,0 +1,87 @@
+// What is pleasant and not needed: forms without a new page, a slider that answers at once, a button that prints.
+"use strict";
+(() => {
+  const say = (words) => { document.getElementById("say").textContent = words; };
+
+  function take(html) {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    const main = page.getElementById("main");
+    if (!main) { return false; }
+    document.title = page.title;
+    document.getElementById("main").replaceWith(main);
+    ready();
+    const wrong = main.querySelector("[aria-invalid], .wrong");
+    const first = main.querySelector("form[data-swap] input:not([type=hidden]):not([type=checkbox])");
+    const goal = wrong ? main.querySelector("[aria-invalid]") || wrong : first || main.querySelector("[data-focus]");
+    if (goal) { if (!goal.matches("input, [tabindex]")) { goal.tabIndex = -1; } goal.focus({ preventScroll: true }); }
+    const head = main.querySelector("[data-focus]");
+    const price = main.querySelector(".price");
+    say([head, wrong && main.querySelector(".wrong"), price].filter(Boolean).map((e) => e.textContent.trim()).join(", "));
+    window.scrollTo(0, 0);
+    return true;
+  }
+
+  async function send(form, button) {
+    const fields = new URLSearchParams(new FormData(form));
+    if (button && button.name) { fields.set(button.name, button.value); }
+    form.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: fields, credentials: "same-origin" });
+      if (answer.redirected) { location.href = answer.url; return; }
+      const html = (answer.headers.get("content-type") || "").startsWith("text/html");
+      if (!html) { throw new Error(await answer.text()); }
+      take(await answer.text());
+    } catch (error) {
+      form.removeAttribute("aria-busy");
+      say("");
+      let note = form.querySelector(".wrong");
+      if (!note) { note = document.createElement("p"); note.className = "wrong"; note.setAttribute("role", "alert"); form.prepend(note); }
+      note.textContent = "The service did not answer: " + String(error.message || error).slice(0, 200);
+    }
+  }
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("[data-swap]") || form.getAttribute("aria-busy")) { return; }
+    event.preventDefault();
+    send(form, event.submitter);
+  });
+
+  function slider(form) {
+    const steps = JSON.parse(form.dataset.steps), marks = JSON.parse(form.dataset.marks), unit = form.dataset.unit;
+    const at = form.querySelector("#at");
+    const money = (x) => {
+      const text = x.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+      return unit === "" ? text : "$£¥".includes(unit) ? unit + text : text + "\u00a0" + unit;
+    };
+    const put = (id, words) => { const e = document.getElementById(id); if (e) { e.textContent = words; } };
+    at.addEventListener("input", () => {
+      const here = steps[at.value], [x, y] = marks[at.value];
+      put("here-budget", money(here.budget));
+      put("here-cost", money(here.cost));
+      put("here-accuracy", (100 * here.accuracy).toFixed(1).replace(/\.0$/, "") + "\u00a0%");
+      put("here-loss", here.loss.toPrecision(4).replace(/\.?0+$/, ""));
+      at.setAttribute("aria-valuetext", money(here.budget));
+      const mark = document.getElementById("mark"), drop = document.getElementById("drop");
+      mark.setAttribute("cx", x); mark.setAttribute("cy", y);
+      drop.setAttribute("x1", x); drop.setAttribute("x2", x); drop.setAttribute("y1", y);
+    });
+    at.addEventListener("change", async () => {
+      const answer = await fetch(form.action + "?at=" + at.value, { credentials: "same-origin" });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const used = page.getElementById("used");
+      if (used) { document.getElementById("used").replaceWith(used); }
+    });
+  }
+
+  function ready() {
+    document.documentElement.classList.add("script");
+    document.querySelectorAll("[data-print]").forEach((button) => {
+      button.hidden = false;
+      button.addEventListener("click", () => window.print());
+    });
+    const form = document.getElementById("budget-form");
+    if (form) { slider(form); }
+  }
+  ready();
+})();

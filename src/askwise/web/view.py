@@ -1,0 +1,283 @@
+"""What the page shows: sessions and models as words and numbers for its templates. Nothing here knows about requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+
+from askwise.core.budget import AverageBudget, Budget
+from askwise.errors import InputError
+from askwise.model import Model
+from askwise.report import learned_for
+from askwise.session import TRACE, Session
+from askwise.usage import usage
+
+LONGEST = 500  # events of a case on the page; each is computed again with every request
+STEPS = 100  # of the slider
+NOT_BROKEN = "\u00a0"
+IN_FRONT = {"$", "£", "¥"}
+
+
+class Told(BaseModel):
+    """A case in a form of the page: what a trace needs to be replayed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    case_id: str
+    draw: float
+    budget: float | None = None
+    known: dict[str, JsonValue] = {}
+    outside: list[str] = []
+    events: list[dict[str, JsonValue]] = []
+
+
+_TOLD = TypeAdapter(Told)
+
+
+def revived(model: Model, text: str) -> Session:
+    """The session that a form carries, with all that was asked on the way."""
+    try:
+        told = _TOLD.validate_json(text)
+    except ValidationError:
+        raise InputError("the page's own record of the case is damaged; start the case again") from None
+    if len(told.events) > LONGEST:
+        raise InputError(f"this case has more than {LONGEST} steps; start it again")
+    asked: list[Any] = [{"do": "ask"}]
+    for event in told.events:
+        asked += [event, {"do": "ask"}]
+    more = {"draw": {"number": told.draw}, "events": asked, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
+    trace = {**told.model_dump(), **more}
+    session = Session.replay(model, trace, strict=False)
+    session.next()
+    return session
+
+
+def carried(session: Session) -> str:
+    """The inverse of `revived`."""
+    trace = session.trace()
+    keys = ("do", "test", "value", "paid", "outside")
+    events = [{k: e[k] for k in keys if k in e} for e in trace["events"] if e["do"] in ("tell", "refuse", "undo", "stop")]
+    kept = {k: trace[k] for k in ("case_id", "budget", "known", "outside")}
+    return Told(**kept, draw=trace["draw"]["number"], events=events).model_dump_json()
+
+
+def taken(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was told, refused or stopped and not taken back, in this order."""
+    stack: list[dict[str, Any]] = []
+    for event in events:
+        if event["do"] == "undo":
+            stack.pop()
+        elif event["do"] in ("tell", "refuse", "stop"):
+            stack.append(event)
+    return stack
+
+
+# ---------------------------------------------------------------------- words
+
+
+def money(amount: float | None, unit: str, about: bool = False) -> str:
+    """An amount with its unit. `about`: an estimate, of which two digits are enough."""
+    if amount is None:
+        return "–"
+    text = f"{amount:,.2f}" if about or round(amount, 2) == round(amount, 6) else f"{amount:,.6g}"
+    text = text.removesuffix(".00") if not about and unit not in IN_FRONT | {"€"} else text
+    if not unit:
+        return text
+    return f"{unit}{text}" if unit in IN_FRONT else f"{text}{NOT_BROKEN}{unit}"
+
+
+def percent(share: float | None) -> str:
+    if share is None:
+        return "–"
+    text = f"{100 * share:.1f}"
+    if (text == "100.0" and share < 1) or (text == "0.0" and share > 0):
+        text = "over 99.9" if share > 0.5 else "below 0.1"
+    return text.removesuffix(".0") + NOT_BROKEN + "%"
+
+
+def shown(value: Any) -> str:
+    """An answer as people write it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {shown(each)}" for name, each in value.items())
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def works_at(model: Model) -> str:
+    """The model's budget as the end of a sentence."""
+    b, parts = model.budget, []
+    if b.lam is not None:
+        parts.append(f"where one more {model.unit or 'unit of cost'} must save {b.lam:.3g} of loss")
+    if b.average is not None:
+        parts.append(f"at a mean cost of {money(float(b.average), model.unit)} per case")
+    if b.hard is not None:
+        parts.append(f"with at most {money(float(b.hard), model.unit)} for any case")
+    return " and ".join(parts) or "at the cheapest point that is about as good as its best"
+
+
+def for_people(words: str) -> str:
+    """A sentence of the library, in the words of the page."""
+    words = re.sub(r"give it, or refuse\(.*\) if it is not available", "fill it in, or press “Not available”", words)
+    words = words.replace("say outside=True if it is right", "tick the box below if it is right")
+    words = words.replace("tell it with paid=False if it cost nothing", "tick “it cost nothing” if that is so")
+    return words[:1].upper() + words[1:] + "."
+
+
+# ---------------------------------------------------------------------- a case
+
+
+def inputs(model: Model, test: str) -> list[dict[str, Any]]:
+    """The fields of a test, each with the words that help to fill it in."""
+    found = []
+    for field in model.form.fields(test):
+        hint = ""
+        if field.low is not None and field.kind in ("number", "time"):
+            hint = f"{shown(_tidy(field.low))} to {shown(_tidy(field.high))} in past cases"
+        choices = [(c, c) for c in field.categories] if field.kind in ("category", "ordinal") else []
+        if field.kind == "boolean":
+            choices = [("true", "yes"), ("false", "no")]
+        kind = "text" if not choices or field.others else "radio" if len(choices) <= 6 else "select"
+        found.append({
+            "column": field.column, "kind": kind, "choices": choices, "hint": hint, "numeric": field.kind == "number",
+            "date": field.kind == "time",
+        })  # fmt: skip
+    return found
+
+
+def _tidy(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
+    """A case as it stands: the question or the decision, beliefs, money and the path. `chosen`: a test that was not asked."""
+    model, step, trace = session.model, session.next(), session.trace()
+    unit, total = model.unit, float(model.schema.prices.money(model.schema.prices.total))
+    path = taken(trace["events"])
+    likely = max(step.probabilities.values())
+    gains = [o.gain for o in step.why if o.gain is not None]
+    most = max([abs(g) for g in gains], default=0) or 1
+    open_ = [t for t in model.schema.tests if t not in session.answers and t not in session.known and t != step.test]
+    return {
+        "step": step,
+        "test": chosen or step.test,
+        "chosen": chosen,
+        "fields": inputs(model, chosen or step.test) if chosen or step.test else [],
+        "number": 1 + sum(event["do"] == "tell" for event in path),
+        "beliefs": [(str(name), p, p == likely) for name, p in step.probabilities.items()],
+        "why": [(o, None if o.gain is None else abs(o.gain) / most, o.test == step.test) for o in step.why],
+        "path": path,
+        "known": trace["known"],
+        "refused": session.refused,
+        "can_undo": bool(path),
+        "others": open_,
+        "expects": session.expects,
+        "unit": unit,
+        "total": total,
+        "spent": session.cost,
+        "spent_share": session.cost / total if total else 0.0,
+        "expected_share": min(step.expected.total / total, 1.0) if total else 0.0,
+        "case_id": session.case_id,
+        "budget": session.budget,
+        "fingerprint": model.fingerprint,
+        "state": carried(session),
+    }
+
+
+# ---------------------------------------------------------------------- a model
+
+
+def at_budget(model: Model, b: float) -> Model:
+    """The model where it may spend b on average, and keeps to the hard budget that it has."""
+    average = AverageBudget(f"{b:.12g}")
+    return model.at(Budget(average=average.average, hard=model.budget.hard))
+
+
+@lru_cache(maxsize=64)
+def slider(model: Model) -> list[dict[str, float]]:
+    """What each position of the slider comes to."""
+    most = model.saturation.cost
+    found = []
+    for i in range(STEPS + 1):
+        b = most * i / STEPS
+        expected = at_budget(model, b).expected
+        found.append({"budget": round(b, 6), **{k: round(expected[k], 6) for k in ("cost", "accuracy", "loss")}})
+    return found
+
+
+def position(model: Model, b: float) -> int:
+    """The position of the slider for a budget."""
+    most = model.saturation.cost
+    return STEPS if not most else min(max(round(b / most * STEPS), 0), STEPS)
+
+
+def model_view(model: Model, at: int | None) -> dict[str, Any]:
+    """The frontier, and what is bought at one position of the slider; None is where the model works."""
+    at = position(model, model.expected["cost"]) if at is None else at
+    steps = slider(model)
+    there = at_budget(model, steps[at]["budget"])
+    used, schema = usage(there), model.schema
+    alone = dict(zip(schema.tests, schema.prices.money(schema.prices.alone).tolist(), strict=True))
+    bought = None if used is None else sorted(used.bought.items(), key=lambda pair: -pair[1])
+    score = learned_for(model, 0, 0)[0]
+    return {
+        "at": at,
+        "most": STEPS,
+        "steps": steps,
+        "here": steps[at],
+        "own": position(model, model.expected["cost"]),
+        "rows": None if used is None else used.rows,
+        "used": bought,
+        "paths": [] if used is None else used.paths,
+        "prices": alone,
+        "points": [p.shown for p in model.frontier],
+        "weighted": model.weighted,
+        "score": score,
+        "unit": model.unit,
+        "total": float(schema.prices.money(schema.prices.total)),
+        "chart": chart(model, steps),
+        "facts": model.facts,
+        "budget": works_at(model),
+    }
+
+
+def chart(model: Model, steps: list[dict[str, float]]) -> dict[str, Any]:
+    """Coordinates of the frontier in a picture of 480 by 300: accuracy or, where mistakes differ, minus the loss, over cost."""
+    key, sign = ("loss", -1.0) if model.weighted else ("accuracy", 1.0)
+    xs, ys = [s["cost"] for s in steps], [sign * s[key] for s in steps]
+    dots = [(p.cost, sign * getattr(p, key)) for p in model.frontier]
+    left, right, top, bottom = 58.0, 466.0, 16.0, 250.0
+    widest = max([*xs, *(x for x, _ in dots)]) or 1.0
+    low, high = min([*ys, *(y for _, y in dots)]), max([*ys, *(y for _, y in dots)])
+    room = (high - low) * 0.08 or 0.05
+    low, high = low - room, high + room
+
+    def x(value: float) -> float:
+        return round(left + (right - left) * value / (1.02 * widest), 2)
+
+    def y(value: float) -> float:
+        return round(bottom - (bottom - top) * (value - low) / (high - low), 2)
+
+    def label(value: float) -> str:
+        return percent(value) if sign > 0 else f"{-value:.3g}"
+
+    return {
+        "line": " ".join(f"{x(a)},{y(b)}" for a, b in zip(xs, ys, strict=True)),
+        "dots": [(x(a), y(b)) for a, b in dots],
+        "marks": [(x(a), y(b)) for a, b in zip(xs, ys, strict=True)],
+        "x_ticks": [(x(v), f"{v:.4g}") for v in ticks(0, widest)],
+        "y_ticks": [(y(v), label(v)) for v in ticks(low, high)],
+        "left": left, "right": right, "top": top, "bottom": bottom,
+    }  # fmt: skip
+
+
+def ticks(low: float, high: float, n: int = 5) -> list[float]:
+    """About n round numbers from low to high."""
+    from math import ceil, floor, log10
+
+    rough = (high - low) / n
+    base = 10.0 ** floor(log10(rough))
+    step = next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= rough)
+    return [round(i * step, 10) for i in range(ceil(low / step), floor(high / step) + 1)]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_rows import row, write
 
 from askwise import plots
 from askwise.bench.entries import difference, entries, gathered, mean_curve, ranks
@@ -14,6 +13,7 @@ from askwise.bench.report import report
 from askwise.errors import InputError
 from askwise.pages import plain
 from commands import ok, run
+from made_rows import row, write
 
 
 class Reader(HTMLParser):

@@ -45,6 +45,11 @@ class Provider:
         if self.timeout is not None and not self.timeout > 0:
             raise InputError(f"timeout is {self.timeout!r}; it must be a number of seconds above 0, or None")
 
+    @property
+    def passing(self) -> tuple[type[BaseException], ...]:
+        """After which it may be tried again."""
+        return (TimeoutError, *self.failures)
+
 
 @dataclass(frozen=True, eq=False)
 class Decided:
@@ -256,7 +261,7 @@ def _try(provider: Provider, given: Any) -> Any:
             return _in_time(provider.function, given, provider.timeout)
         except Unavailable as answer:
             return answer
-        except (TimeoutError, *provider.failures) as error:
+        except provider.passing as error:
             failed = _Failed(_reason(error, provider))
     return failed
 
@@ -301,7 +306,7 @@ async def _try_async(provider: Provider, given: Any, door: asyncio.Semaphore) ->
                 return await asyncio.wait_for(provider.function(given), provider.timeout)
             except Unavailable as answer:
                 return answer
-            except (TimeoutError, *provider.failures) as error:
+            except provider.passing as error:
                 failed = _Failed(_reason(error, provider))
         return failed
 

@@ -95,7 +95,7 @@ def unpack(path: Path) -> Split:
     with safe_open(path, framework="numpy") as file:
         facts = json.loads(file.metadata()["facts"])
         arrays: dict[str, NDArray[Any]] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    prices = Prices(*(arrays[f"prices/{what}"] for what in _PRICES), unit=Fraction(facts["unit"]))
+    prices = Prices(unit=Fraction(facts["unit"]), **{what: arrays[f"prices/{what}"] for what in _PRICES})
     schema = Schema(tuple(facts["columns"]), tuple(facts["tests"]), tuple(facts["classes"]), arrays["owner"], prices,
                     arrays.get("external_needs"))  # fmt: skip
 

@@ -239,7 +239,7 @@ def _joined(*levels: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are given, checked and in one form; later levels win, of `most_rows` for each part by itself."""
     found: dict[str, Any] = {}
     for given in levels:
-        here = {name: _CHECKS[name](given[name]) for name in SETTINGS if name in given}
+        here: dict[str, Any] = {name: _CHECKS[name](given[name]) for name in SETTINGS if name in given}
         found = {**found, **here, "most_rows": {**found.get("most_rows", {}), **here.get("most_rows", {})}}
     return found
 

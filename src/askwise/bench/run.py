@@ -53,7 +53,7 @@ def fill(out: Path, name: str, tasks: list[Task], where: str, processes: int) ->
         return
     code = commit()
     for row in engine.rows_of(tasks, where, processes):
-        unknown = {"minutes_taken": None, "memory_mb": None, "versions": {}}  # where its process died, or never began
+        unknown: Row = {"minutes_taken": None, "memory_mb": None, "versions": {}}  # where its process died, or never began
         row = {"began": datetime.now(UTC).isoformat(timespec="seconds"), **unknown, **row, "plan": name, "commit": code}
         rows.append(out, row)
         yield row

@@ -60,12 +60,12 @@ def measured(task: Task, parts: Split) -> Row:
     }  # fmt: skip
     if task.budget is None:
         policies = [decide_at_once(train), *policies]
-    on = [[metrics.found(policy, problem, budget) for policy in policies] for problem in (judge, test)]
+    on_judge, on_test = ([metrics.found(policy, problem, budget) for policy in policies] for problem in (judge, test))
     first = 1 if task.budget is None else 0
-    row |= {name: [f.means for f in of[first:]] for name, of in zip(("validation", "test"), on, strict=True)}
+    row |= {name: [f.means for f in of[first:]] for name, of in (("validation", on_judge), ("test", on_test))}
     if task.budget is None:
-        return row | metrics.frontier(*on, train.stake, total, task.accuracy_at, task.cost_at)
-    return row | metrics.single(on[1][0], train.stake)
+        return row | metrics.frontier(on_judge, on_test, train.stake, total, task.accuracy_at, task.cost_at)
+    return row | metrics.single(on_test[0], train.stake)
 
 
 def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:

@@ -13,7 +13,7 @@ from askwise.core.boosting import Boosted, Fitted, Shares, boost, probabilities,
 from askwise.core.episode import State
 from askwise.core.order import free_tests
 from askwise.core.policy import Choice
-from askwise.core.prices import Ints, Prices
+from askwise.core.prices import Bools, Ints, Prices
 from askwise.core.problem import Doubles, Floats, Problem
 
 Classifier = Callable[[Floats], Doubles]  # B, C values to B, K probabilities
@@ -55,7 +55,7 @@ class Prefix:
     def act(self, state: State) -> Choice:
         action = np.empty(len(state.mask), np.int64)
         wanted = state.legal[:, self.first_test + self.tests]
-        buys = wanted.any(1)
+        buys: Bools = np.asarray(wanted.any(1))
         action[buys] = self.first_test + self.tests[wanted[buys].argmax(1)] if buys.any() else 0
         if not buys.all():
             action[~buys] = decide(self.belief(state.keep(~buys)), self.loss)

@@ -99,10 +99,10 @@ _REFUSE = "give it, or refuse({test!r}) if it is not available"
 
 
 def _field(part: Column) -> Field:
-    low, high = part.low, part.high
-    if part.kind == TIME and low is not None and high is not None:
-        low, high = _when(low), _when(high)
-    return Field(part.name, part.kind, part.categories, part.others, low, high, part.whole)
+    limits: tuple[Any, Any] = part.low, part.high
+    if part.kind == TIME and part.low is not None and part.high is not None:
+        limits = _when(part.low), _when(part.high)
+    return Field(part.name, part.kind, part.categories, part.others, *limits, part.whole)
 
 
 def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:

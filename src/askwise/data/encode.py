@@ -294,6 +294,7 @@ def _scaled(fitted: Sequence[tuple[Column, list[Moments]]], scaling: str) -> lis
 
 
 def _restored(state: Mapping[str, Any]) -> Column:
+    low, high = (None if state.get(name) is None else float(state[name]) for name in ("low", "high"))  # old files do not say
     part = Column(
         str(state["name"]),
         str(state["kind"]),
@@ -301,7 +302,8 @@ def _restored(state: Mapping[str, Any]) -> Column:
         bool(state["others"]),
         tuple(float(m) for m in state["mean"]),
         tuple(float(d) for d in state["deviation"]),
-        *(None if state.get(name) is None else float(state[name]) for name in ("low", "high")),  # old files do not say
+        low,
+        high,
         bool(state.get("whole", False)),
     )
     numbers = np.array([*part.mean, *part.deviation])

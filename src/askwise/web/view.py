@@ -160,11 +160,12 @@ def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
     gains = [o.gain for o in step.why if o.gain is not None]
     most = max([abs(g) for g in gains], default=0) or 1
     open_ = [t for t in model.schema.tests if t not in session.answers and t not in session.known and t != step.test]
+    asked = chosen or step.test
     return {
         "step": step,
-        "test": chosen or step.test,
+        "test": asked,
         "chosen": chosen,
-        "fields": inputs(model, chosen or step.test) if chosen or step.test else [],
+        "fields": inputs(model, asked) if asked else [],
         "number": 1 + sum(event["do"] == "tell" for event in path),
         "beliefs": [(str(name), p, p == likely) for name, p in step.probabilities.items()],
         "why": [(o, None if o.gain is None else abs(o.gain) / most, o.test == step.test) for o in step.why],
@@ -258,7 +259,7 @@ def chart(model: Model, steps: list[dict[str, float]]) -> dict[str, Any]:
         return round(left + (right - left) * value / (1.02 * widest), 2)
 
     def y(value: float) -> float:
-        return round(bottom - (bottom - top) * (value - low) / (high - low), 2)
+        return float(round(bottom - (bottom - top) * (value - low) / (high - low), 2))
 
     def label(value: float) -> str:
         return percent(value) if sign > 0 else f"{-value:.3g}"

@@ -46,7 +46,7 @@ class Provider:
             raise InputError(f"timeout is {self.timeout!r}; it must be a number of seconds above 0, or None")
 
     @property
-    def passing(self) -> tuple[type[BaseException], ...]:
+    def _passing(self) -> tuple[type[BaseException], ...]:
         """After which it may be tried again."""
         return (TimeoutError, *self.failures)
 
@@ -261,7 +261,7 @@ def _try(provider: Provider, given: Any) -> Any:
             return _in_time(provider.function, given, provider.timeout)
         except Unavailable as answer:
             return answer
-        except provider.passing as error:
+        except provider._passing as error:
             failed = _Failed(_reason(error, provider))
     return failed
 
@@ -306,7 +306,7 @@ async def _try_async(provider: Provider, given: Any, door: asyncio.Semaphore) ->
                 return await asyncio.wait_for(provider.function(given), provider.timeout)
             except Unavailable as answer:
                 return answer
-            except provider.passing as error:
+            except provider._passing as error:
                 failed = _Failed(_reason(error, provider))
         return failed
 

@@ -209,7 +209,9 @@ def routes(service: Service) -> APIRouter:
                              "schema": {"type": "string", "examples": [one]}}]}  # fmt: skip
     together = Together()
 
-    @router.get("/health", responses=_gives(bodies.Health, "The service answers."), tags=["service"])
+    alive = {status: said for status, said in _gives(bodies.Health, "The service answers.").items() if status != 401}
+
+    @router.get("/health", responses=alive, tags=["service"])
     async def health() -> Response:
         """Whether the service is up. It needs no token."""
         return to_json({"status": "ok", "version": __version__, "models": len(service.models)})
@@ -232,6 +234,13 @@ def routes(service: Service) -> APIRouter:
         """What a model asks, with prices and ranges, what it decides and what it is expected to cost."""
         name, _ = service.asked(request)
         return to_json(service.cards[name])
+
+    if service.settings.echo:
+
+        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.Trace, "What was sent."), include_in_schema=False)
+        async def echo(request: Request) -> Response:
+            """What was sent: the cost of the service without its work, to measure against."""
+            return to_json(bodies.read_case(await request.body()).session)
 
     answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
 
@@ -276,13 +285,6 @@ def routes(service: Service) -> APIRouter:
             n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
             service.metrics.answer(name, kind, n)
         return to_json({"steps": steps})
-
-    if service.settings.echo:
-
-        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.Trace, "What was sent."), include_in_schema=False)
-        async def echo(request: Request) -> Response:
-            """What was sent: the cost of the service without its work, to measure against."""
-            return to_json(bodies.read_case(await request.body()).session)
 
     return router
 

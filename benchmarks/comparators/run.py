@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from askwise import methods
+from askwise.bench.run import commit
 from askwise.core.budget import HardBudget
 from askwise.core.episode import State, measure, some_rows
 from askwise.core.policy import Policy, decide_at_once
@@ -36,7 +37,6 @@ from askwise.methods import adapt_gbrt, budget_prune, gdfs, opportunistic
 from askwise.methods.exact import Exact
 from askwise.methods.random import Lots
 from benchmarks import rows
-from benchmarks.scoreboard.run import commit
 
 HERE = Path(__file__).parent
 FEW = 12  # trees of a forest that is pruned, or used as it is

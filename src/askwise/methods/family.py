@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,7 +34,7 @@ SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.25  # share of the time that may go to measuring on the way; and at the end, if it takes that much
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
-FRONTIER, HARD = 3, 4  # what the last measurements cost in glances, on as many rows
+FRONTIER, HARD = 8, 4  # what the last measurements cost in glances, on as many rows
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,7 @@ def run(
         most = min(most, max(len(some), int(len(some) * (aside * time_limit / glance - HARD) / FRONTIER)))
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
+    points = [spending(trainer.family(kept.weights), p, (problem, judging), most, seed) for p in points]
     caps = under_caps(trainer, kept.weights, validation, some)
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
@@ -237,6 +238,20 @@ def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: I
             break
         points.append(Point(lam, None, measure(problem, policy, None, rows)))
     return points
+
+
+def spending(family: Family, point: Point, problems: Sequence[Problem], most: int, seed: int) -> Point:
+    """The point with a mean cost of more rows: what is paid needs no labels, and hardly depends on whether a row was learned from.
+    A prefix costs everyone the same, or nearly so."""
+    if point.prefix is not None:
+        return point
+    policy = family.policy(point.lam)
+    all_of = [point.found, *(measure(p, policy, None, some_rows(len(p), most, seed)) for p in problems)]
+    rows = sum(m.rows for m in all_of)
+    cost = sum(m.rows * m.cost for m in all_of) / rows
+    return replace(
+        point, found=replace(point.found, cost=cost, cost_error=math.hypot(*(m.rows * m.cost_error for m in all_of)) / rows)
+    )
 
 
 def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> bool:

@@ -241,7 +241,8 @@ def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: I
 
 
 def spending(family: Family, point: Point, problems: Sequence[Problem], most: int, seed: int) -> Point:
-    """The point with a mean cost of more rows: what is paid needs no labels, and hardly depends on what was learned from. A prefix costs everyone the same, or nearly so."""
+    """The point with a mean cost of more rows: what is paid needs no labels, and hardly depends on what was learned from.
+    A prefix costs everyone the same, or nearly so."""
     if point.prefix is not None:
         return point
     policy = family.policy(point.lam)

@@ -37,6 +37,18 @@ def test_what_it_imports_is_what_it_needs(model_files):
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
 
 
+def test_answers_are_sent_at_once(served):
+    """Not held back until the client has acknowledged the head, which takes 40 ms."""
+    with httpx.Client() as client:
+        client.get(f"{served.url}/health")
+        took = []
+        for _ in range(20):
+            began = time.perf_counter()
+            client.get(f"{served.url}/health")
+            took.append(time.perf_counter() - began)
+    assert min(took) < 0.03
+
+
 def test_ten_megabytes_are_refused_and_heard(served):
     ten = b'{"case_id": "' + b"x" * (10 << 20) + b'"}'
     for body in (ten, iter([ten[:5_000_000], ten[5_000_000:]])):  # the second without a length

@@ -113,8 +113,13 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that clients can connect to; port 0 is any that is free."""
     if not 0 <= port <= 65535:
         raise InputError(f"cannot listen on --port {port}; it must be from 0 to 65535")
+    # said to be TCP, since asyncio sends small answers at once only where it is: they would wait for 40 ms otherwise
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=512)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(512)
     except OSError as error:
+        sock.close()
         raise InputError(f"cannot listen on --host {host} --port {port}: {error}") from None
+    return sock

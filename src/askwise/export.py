@@ -153,7 +153,7 @@ def _policy(g: _Graph, model: Model) -> list[tuple[str, int, list[Any]]]:
         "held": g.cast(held, FLOAT),
     }
     policy: Any = model.policy
-    arms = [policy.first, policy.second] if isinstance(policy, Mixture) else [policy]
+    arms: list[Any] = [policy.first, policy.second] if isinstance(policy, Mixture) else [policy]
     seen = [_arm(g, model, arm.q, state) for arm in arms]
     if len(arms) == 1:
         q, belief = seen[0]

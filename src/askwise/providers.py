@@ -37,6 +37,10 @@ class Provider:
     batch: bool = False  # it is a function of a list of cases, and returns a list of results
     failures: tuple[type[BaseException], ...] = (OSError,)  # what may happen to it; also it may be late. Anything else is raised
 
+    @property
+    def _expected(self) -> tuple[type[BaseException], ...]:
+        return (TimeoutError, *self.failures)
+
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"a provider is {self.function!r}; it must be a function of a case")
@@ -256,7 +260,7 @@ def _try(provider: Provider, given: Any) -> Any:
             return _in_time(provider.function, given, provider.timeout)
         except Unavailable as answer:
             return answer
-        except (TimeoutError, *provider.failures) as error:
+        except provider._expected as error:
             failed = _Failed(_reason(error, provider))
     return failed
 
@@ -301,7 +305,7 @@ async def _try_async(provider: Provider, given: Any, door: asyncio.Semaphore) ->
                 return await asyncio.wait_for(provider.function(given), provider.timeout)
             except Unavailable as answer:
                 return answer
-            except (TimeoutError, *provider.failures) as error:
+            except provider._expected as error:
                 failed = _Failed(_reason(error, provider))
         return failed
 

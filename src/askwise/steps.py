@@ -101,7 +101,7 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
     cap = None if waiting[0].cap is None else np.array([w.cap for w in waiting])
     policy: Any = model.policy
-    arm = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
+    arm: Any = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
     looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)
     choice, done = advance(cases, looking)
     state, view = looking.state, looking.view
@@ -134,7 +134,8 @@ class _Told:
         """Case i goes on with a test."""
         tests, state = self.model.schema.tests, self.state
         assert state.price is not None
-        price, shared, includes = float(state.price[i, test]), 0.0, ()
+        price, shared = float(state.price[i, test]), 0.0
+        includes: tuple[str, ...] = ()
         if not self.prices.plain:
             row = slice(i, i + 1)
             paid = self.prices.paid(self.held[row], None if self.known is None else self.known[row])

@@ -99,7 +99,8 @@ _REFUSE = "give it, or refuse({test!r}) if it is not available"
 
 
 def _field(part: Column) -> Field:
-    low, high = part.low, part.high
+    low: Any = part.low
+    high: Any = part.high
     if part.kind == TIME and low is not None and high is not None:
         low, high = _when(low), _when(high)
     return Field(part.name, part.kind, part.categories, part.others, low, high, part.whole)

@@ -293,6 +293,12 @@ def _scaled(fitted: Sequence[tuple[Column, list[Moments]]], scaling: str) -> lis
     return scaled
 
 
+def _ends(state: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The range of a column; old files do not say it."""
+    low, high = (None if state.get(name) is None else float(state[name]) for name in ("low", "high"))
+    return low, high
+
+
 def _restored(state: Mapping[str, Any]) -> Column:
     part = Column(
         str(state["name"]),
@@ -301,7 +307,7 @@ def _restored(state: Mapping[str, Any]) -> Column:
         bool(state["others"]),
         tuple(float(m) for m in state["mean"]),
         tuple(float(d) for d in state["deviation"]),
-        *(None if state.get(name) is None else float(state[name]) for name in ("low", "high")),  # old files do not say
+        *_ends(state),
         bool(state.get("whole", False)),
     )
     numbers = np.array([*part.mean, *part.deviation])

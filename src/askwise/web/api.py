@@ -251,7 +251,8 @@ def routes(service: Service) -> APIRouter:
         case = bodies.read_case(await request.body())
         service.saw(request, case.session)
         session = session_of(model, case)
-        await together.next(session)
+        if service.metrics.connections > 1:  # otherwise nobody else can have arrived
+            await together.next(session)
         step = step_of(session)
         service.metrics.answer(name, "ask" if step["decision"] is None else "decide")
         return to_json(step)

@@ -37,6 +37,32 @@ def test_what_it_imports_is_what_it_needs(model_files):
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
 
 
+def test_answers_are_sent_at_once(served):
+    """Not held back until the client has acknowledged the head, which takes 40 ms."""
+    with httpx.Client() as client:
+        client.get(f"{served.url}/health")
+        took = []
+        for _ in range(20):
+            began = time.perf_counter()
+            client.get(f"{served.url}/health")
+            took.append(time.perf_counter() - began)
+    assert min(took) < 0.03
+
+
+def test_many_at_once_get_what_each_would_get_alone(served):
+    """They are computed together, and nobody gets the answer of another."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    bodies = [
+        json.dumps({"case_id": f"c{i}", "answers": {"town": ["Bonn", "Rom"][i % 2]}, "stop": i % 5 == 0}) for i in range(40)
+    ]
+    alone = [ask(served, body).json() for body in bodies]
+    with ThreadPoolExecutor(8) as many:
+        together = list(many.map(lambda body: ask(served, body).json(), bodies))
+    for one, other in zip(alone, together, strict=True):
+        assert (one["case_id"], one["test"], one["decision"]) == (other["case_id"], other["test"], other["decision"])
+
+
 def test_ten_megabytes_are_refused_and_heard(served):
     ten = b'{"case_id": "' + b"x" * (10 << 20) + b'"}'
     for body in (ten, iter([ten[:5_000_000], ten[5_000_000:]])):  # the second without a length

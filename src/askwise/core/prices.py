@@ -142,7 +142,7 @@ class Prices:
         """F: the own prices in money."""
         return np.asarray(self.money(self.own), np.float64)
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The cost of everything, in units."""
         return int(self.own.sum() + self.setup[self.member.any(0)].sum())

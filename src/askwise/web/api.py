@@ -251,7 +251,7 @@ def routes(service: Service) -> APIRouter:
         case = bodies.read_case(await request.body())
         service.saw(request, case.session)
         session = session_of(model, case)
-        if service.metrics.now > 1:
+        if service.metrics.connections > 1:  # otherwise nobody else can have arrived
             await together.next(session)
         step = step_of(session)
         service.metrics.answer(name, "ask" if step["decision"] is None else "decide")

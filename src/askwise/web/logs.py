@@ -58,6 +58,7 @@ class Metrics:
     def __init__(self) -> None:
         self.began = time.time()
         self.now = 0  # requests in progress
+        self.connections = 0  # open now
         self.requests: dict[tuple[str, str, int], int] = {}
         self.seconds: dict[str, list[float]] = {}  # by route: counts by bucket, then the rest, then the sum
         self.answers: dict[tuple[str, str], int] = {}
@@ -91,6 +92,7 @@ class Metrics:
         metric("answers_total", "counter", "Cases answered, by model: a question or a decision.", [
             ("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()
         ])  # fmt: skip
+        metric("connections", "gauge", "Connections open now.", [("", {}, self.connections)])
         metric("requests_in_progress", "gauge", "Requests being answered now.", [("", {}, self.now)])
         metric(
             "start_time_seconds", "gauge", "When the service started, in seconds since 1970.", [("", {}, round(self.began, 3))]

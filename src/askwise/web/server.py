@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -17,7 +18,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from askwise.errors import InputError
 from askwise.web.app import create_app
-from askwise.web.logs import Forward, Log
+from askwise.web.limits import Gate
+from askwise.web.logs import Forward, Log, Metrics
 from askwise.web.settings import Limits, Settings, checked_token, is_loopback, load_models
 
 PATIENCE = 5  # seconds that requests in progress get at the end
@@ -27,11 +29,13 @@ class Impatient(H11Protocol):
     """A connection that is closed when the head of a request, or a reader, takes too long. The gate looks after bodies."""
 
     patience = 10.0  # seconds
+    metrics: Metrics
     waiting: asyncio.TimerHandle | None = None
     stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.metrics.connections += 1
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -42,6 +46,7 @@ class Impatient(H11Protocol):
             self._no_longer()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.metrics.connections -= 1
         self._no_longer()
         self.resume_writing()
         super().connection_lost(exc)
@@ -74,13 +79,13 @@ class Impatient(H11Protocol):
             self.transport.close()
 
 
-def config_of(app: Any, host: str, port: int, limits: Limits, log: Log) -> uvicorn.Config:
+def config_of(app: Gate, host: str, port: int, limits: Limits, log: Log) -> uvicorn.Config:
     """How uvicorn is to behave; its own messages go to our log."""
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = ([Forward(log)] if name == "uvicorn" else []), name != "uvicorn"
         logger.setLevel(logging.INFO)
-    impatient = type("Impatient", (Impatient,), {"patience": limits.time_limit})
+    impatient = type("Impatient", (Impatient,), {"patience": limits.time_limit, "metrics": app.metrics})
     return uvicorn.Config(
         app, host=host, port=port, http=impatient, ws="none", loop="asyncio", lifespan="off", log_config=None, access_log=False,
         proxy_headers=False, server_header=False, limit_concurrency=limits.max_connections, timeout_graceful_shutdown=PATIENCE,
@@ -105,6 +110,8 @@ def serve(given: argparse.Namespace) -> None:
             signal.SIGTERM,
         ):  # uvicorn ends in good order, then raises them again: nothing is left to do
             signal.signal(number, lambda *_: None)
+        gc.collect()
+        gc.freeze()  # what is there now stays; looking through it again and again would only make some answers late
         uvicorn.Server(config_of(app, given.host, port, limits, log)).run(sockets=[sock])
     log.write("stopped")
 
@@ -113,8 +120,13 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that clients can connect to; port 0 is any that is free."""
     if not 0 <= port <= 65535:
         raise InputError(f"cannot listen on --port {port}; it must be from 0 to 65535")
+    # said to be TCP, since asyncio sends small answers at once only where it is: they would wait for 40 ms otherwise
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=512)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(512)
     except OSError as error:
+        sock.close()
         raise InputError(f"cannot listen on --host {host} --port {port}: {error}") from None
+    return sock

@@ -156,16 +156,16 @@ def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
     model, step, trace = session.model, session.next(), session.trace()
     unit, total = model.unit, float(model.schema.prices.money(model.schema.prices.total))
     path = taken(trace["events"])
+    test = chosen or step.test
     likely = max(step.probabilities.values())
     gains = [o.gain for o in step.why if o.gain is not None]
     most = max([abs(g) for g in gains], default=0) or 1
     open_ = [t for t in model.schema.tests if t not in session.answers and t not in session.known and t != step.test]
-    asked = chosen or step.test
     return {
         "step": step,
-        "test": asked,
+        "test": test,
         "chosen": chosen,
-        "fields": inputs(model, asked) if asked else [],
+        "fields": inputs(model, test) if test else [],
         "number": 1 + sum(event["do"] == "tell" for event in path),
         "beliefs": [(str(name), p, p == likely) for name, p in step.probabilities.items()],
         "why": [(o, None if o.gain is None else abs(o.gain) / most, o.test == step.test) for o in step.why],
@@ -256,10 +256,10 @@ def chart(model: Model, steps: list[dict[str, float]]) -> dict[str, Any]:
     low, high = low - room, high + room
 
     def x(value: float) -> float:
-        return round(left + (right - left) * value / (1.02 * widest), 2)
+        return round(float(left + (right - left) * value / (1.02 * widest)), 2)
 
     def y(value: float) -> float:
-        return float(round(bottom - (bottom - top) * (value - low) / (high - low), 2))
+        return round(float(bottom - (bottom - top) * (value - low) / (high - low)), 2)
 
     def label(value: float) -> str:
         return percent(value) if sign > 0 else f"{-value:.3g}"

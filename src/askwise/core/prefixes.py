@@ -11,7 +11,7 @@ import numpy as np
 
 from askwise.core.boosting import Boosted, Fitted, Shares, boost, probabilities, row_weights, stakes, unweighted
 from askwise.core.episode import State
-from askwise.core.order import free_tests
+from askwise.core.order import elimination_order, free_tests
 from askwise.core.policy import Choice
 from askwise.core.prices import Bools, Ints, Prices
 from askwise.core.problem import Doubles, Floats, Problem
@@ -75,6 +75,14 @@ def decide(p: Doubles, loss: Doubles) -> Ints:
 def prefix_policies(problem: Problem, order: Ints, stages: list[Stage]) -> list[Prefix]:
     """The policy of each stage."""
     return [Prefix(order[: s.length], problem.schema.first_test, s.classify, problem.loss) for s in stages]
+
+
+def columns_within(problem: Problem, cap: int | None, seed: int, threads: int) -> Ints:
+    """The columns of tests that a hard budget of `cap` units allows together, the best of the static order first; None: all."""
+    if cap is None:
+        return np.arange(len(problem.schema.columns))
+    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
+    return np.flatnonzero(np.isin(problem.schema.owner, order))
 
 
 def affordable(order: Ints, prices: Prices, cap: int | None) -> Ints:

@@ -24,9 +24,8 @@ from askwise.core.boosting import Boosted, Shares, boost, probabilities, row_wei
 from askwise.core.budget import Budget
 from askwise.core.episode import State, measure, some_rows
 from askwise.core.gaps import filled
-from askwise.core.order import elimination_order
 from askwise.core.policy import Choice, Policy
-from askwise.core.prefixes import Classifier, Prefix, affordable, decide
+from askwise.core.prefixes import Classifier, Prefix, columns_within, decide
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.core.trees import Binned, Trees, grow, item_prices, items
@@ -283,10 +282,7 @@ def points(
     ends, schema = time.monotonic() + seconds, problem.trainable().schema
     problem = filled(problem, seed)
     at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
-    columns = np.arange(len(schema.columns))
-    if cap is not None:
-        order = affordable(elimination_order(problem, seed, threads=threads), schema.prices, cap)
-        columns = columns[np.isin(schema.owner, order)]
+    columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
         return [at_once]
     model = expensive(problem, filled(validation, seed), columns, seconds=seconds / 4, seed=seed, threads=threads)

@@ -21,9 +21,8 @@ from askwise.choosing import best_for, next_price
 from askwise.core.boosting import Shares, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.gaps import filled
-from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
-from askwise.core.prefixes import Prefix, affordable, decide
+from askwise.core.prefixes import Prefix, columns_within, decide
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.core.trees import Binned, Choose, LazyTrees, Trees, grow, item_prices, items
@@ -229,10 +228,7 @@ def points(
     began, schema = time.monotonic(), problem.trainable().schema
     problem = filled(problem, seed)
     found: list[Policy] = [Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)]
-    columns = np.arange(len(schema.columns))
-    if cap is not None:
-        order = affordable(elimination_order(problem, seed, threads=threads), schema.prices, cap)
-        columns = columns[np.isin(schema.owner, order)]
+    columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
         return found
     for aware in (False, True):

@@ -19,9 +19,8 @@ from askwise.core.boosting import Shares, boost, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, some_rows
 from askwise.core.gaps import filled
-from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
-from askwise.core.prefixes import Prefix, affordable
+from askwise.core.prefixes import Prefix, columns_within
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.core.trees import LazyTrees, Trees, item_prices, items
@@ -115,10 +114,7 @@ def points(
     began, schema = time.monotonic(), problem.trainable().schema
     problem = filled(problem, seed)
     at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
-    columns = np.arange(len(schema.columns))
-    if cap is not None:
-        order = affordable(elimination_order(problem, seed, threads=threads), schema.prices, cap)
-        columns = columns[np.isin(schema.owner, order)]
+    columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
         return [at_once]
     judge = validation.take(some_rows(len(validation), JUDGED, seed))

@@ -195,7 +195,7 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
         name = _word(entry.get("name"), "the name of a data set")
         if name not in cards():
             raise InputError(
-                f"there is no data set {name!r}; {did_you_mean(name, cards())}; for a table of your own give a `file`"
+                f"there is no data set {name!r}; for a table of your own give a `file`; {did_you_mean(name, cards())}"
             )
         return dict(entry)
     file = _word(entry["file"], "file")

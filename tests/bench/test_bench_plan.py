@@ -83,7 +83,7 @@ def test_a_file_is_known_by_what_is_in_it(tmp_path: Path) -> None:
 MISTAKES = [
     ({"metods": []}, "'metods', which means nothing here; did you mean 'methods'?"),
     ({"data": []}, "`data` is []"),
-    ({"data": ["digitz"]}, "there is no data set 'digitz'; did you mean 'digits'?"),
+    ({"data": ["digitz"]}, "there is no data set 'digitz'; for a table of your own give a `file`; did you mean 'digits'?"),
     ({"data": ["digits", "digits"]}, "the data set 'digits' is there twice"),
     ({"data": [3]}, "`data` holds 3"),
     ({"data": [{"name": "digits", "target": "y"}]}, "`target`, which is for files"),

@@ -77,6 +77,11 @@ def prefix_policies(problem: Problem, order: Ints, stages: list[Stage]) -> list[
     return [Prefix(order[: s.length], problem.schema.first_test, s.classify, problem.loss) for s in stages]
 
 
+def at_once(problem: Problem) -> Prefix:
+    """Buys nothing, and believes in the shares of the classes."""
+    return Prefix(np.zeros(0, np.int64), problem.schema.first_test, Shares.of(problem), problem.loss)
+
+
 def columns_within(problem: Problem, cap: int | None, seed: int, threads: int) -> Ints:
     """The columns of tests that a hard budget of `cap` units allows together, the best of the static order first; None: all."""
     if cap is None:

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.choosing import best_for
-from askwise.core.boosting import Boosted, Shares, boost, probabilities, row_weights, stakes, unweighted
+from askwise.core.boosting import Boosted, boost, probabilities, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.episode import State, measure, some_rows
 from askwise.core.gaps import filled
 from askwise.core.policy import Choice, Policy
-from askwise.core.prefixes import Classifier, Prefix, columns_within, decide
+from askwise.core.prefixes import Classifier, Prefix, at_once, columns_within, decide
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.core.trees import Binned, Trees, grow, item_prices, items
@@ -281,12 +281,11 @@ def points(
     """
     ends, schema = time.monotonic() + seconds, problem.trainable().schema
     problem = filled(problem, seed)
-    at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
     columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
-        return [at_once]
+        return [at_once(problem)]
     model = expensive(problem, filled(validation, seed), columns, seconds=seconds / 4, seed=seed, threads=threads)
-    found: list[Policy] = [at_once, Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
+    found: list[Policy] = [at_once(problem), Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
     learner = Learner.of(problem, columns, model.h, seed)
     settings = list(product(PENALTIES, SHARES, SHRINKAGES))
     drawn = np.random.default_rng(seed).permutation(len(settings))

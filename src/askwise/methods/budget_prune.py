@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.choosing import best_for, next_price
-from askwise.core.boosting import Shares, row_weights, stakes, unweighted
+from askwise.core.boosting import row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.gaps import filled
 from askwise.core.policy import Policy
-from askwise.core.prefixes import Prefix, columns_within, decide
+from askwise.core.prefixes import at_once, columns_within, decide
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.core.trees import Binned, Choose, LazyTrees, Trees, grow, item_prices, items
@@ -225,9 +225,9 @@ def points(
 
     Under a hard budget of `cap` units the trees ask only for tests that it allows together.
     """
-    began, schema = time.monotonic(), problem.trainable().schema
-    problem = filled(problem, seed)
-    found: list[Policy] = [Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)]
+    began = time.monotonic()
+    problem = filled(problem.trainable(), seed)
+    found: list[Policy] = [at_once(problem)]
     columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
         return found

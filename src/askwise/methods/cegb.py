@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.choosing import best_for, next_price
-from askwise.core.boosting import Shares, boost, row_weights, stakes, unweighted
+from askwise.core.boosting import boost, row_weights, stakes, unweighted
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, some_rows
 from askwise.core.gaps import filled
 from askwise.core.policy import Policy
-from askwise.core.prefixes import Prefix, columns_within
+from askwise.core.prefixes import at_once, columns_within
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.core.trees import LazyTrees, Trees, item_prices, items
@@ -111,12 +111,11 @@ def points(
 
     Under a hard budget of `cap` units the trees ask only for tests that it allows together.
     """
-    began, schema = time.monotonic(), problem.trainable().schema
-    problem = filled(problem, seed)
-    at_once = Prefix(np.zeros(0, np.int64), schema.first_test, Shares.of(problem), problem.loss)
+    began = time.monotonic()
+    problem = filled(problem.trainable(), seed)
     columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
-        return [at_once]
+        return [at_once(problem)]
     judge = validation.take(some_rows(len(validation), JUDGED, seed))
     validation = filled(validation, seed)
     sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
@@ -131,7 +130,7 @@ def points(
         if not ahead and sweep.moves and len(found) < PRICES and in_time:
             between = next_price(costs)
             ahead = [] if between is None else [between]
-    return [at_once, *found.values()]
+    return [at_once(problem), *found.values()]
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:

@@ -92,14 +92,13 @@ def calibration(model: Model, new: Problem) -> dict[str, Any]:
     for lam in np.quantile(adaptive(model), [0.1, 0.3, 0.5, 0.7, 0.9]):
         policy, prices = model.family.policy(float(lam)), new.schema.prices
         done = rollout(new, policy, None)
-        steps = replay(new, done.row, _padded(done), done.length, None)
-        seen = model.family.values(float(lam)).outlook(steps.cases.observe())
+        steps = replay(new, done.row, done.padded, done.length, None)
+        seen = model.family.values(float(lam)).view(steps.cases.observe())
         on = steps.action >= new.schema.first_test
         whole = prices.money(done.cost.astype(float))[steps.episode]
         so_far = prices.money(prices.cost(steps.cases.mask).astype(float))
-        scale = model.family.scale
-        said.append(np.stack([seen.loss, seen.price * scale.stake / max(lam, scale.least)], 1)[on])
-        came.append(np.stack([done.loss[steps.episode] / scale.stake, whole - so_far], 1)[on])
+        said.append(np.stack([seen.loss, seen.cost], 1)[on])
+        came.append(np.stack([done.loss[steps.episode] / model.family.scale.stake, whole - so_far], 1)[on])
     expected, real = np.concatenate(said), np.concatenate(came)
     found: dict[str, Any] = {"states": len(expected)}
     for i, name in enumerate(("loss", "cost")):
@@ -152,14 +151,6 @@ def boosted(learn: Problem, judge: Problem, part: Problem, mask: np.ndarray) -> 
             p = unweighted(probabilities(model, part.X[i : i + 1, columns], 1), told)
         scores[i] = 1 - part.loss[part.y[i], (p @ part.loss).argmin()] / part.stake
     return scores
-
-
-def _padded(done: Episodes) -> np.ndarray:
-    """N, L: the actions of each episode."""
-    actions = np.zeros((len(done.row), done.length.max()), np.int16)
-    where = np.repeat(np.arange(len(done.row)), done.length)
-    actions[where, np.arange(len(where)) - np.repeat(done.first, done.length)] = done.action
-    return actions
 
 
 def grid(title: str, head: str, lines: list[tuple[Any, ...]]) -> str:

@@ -1,12 +1,14 @@
 """Gaps that go with the class must not teach the class."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from askwise.core.budget import Tradeoff
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases
-from askwise.core.gaps import filled, lacking, lost
+from askwise.core.gaps import chi_squared, filled, go_with_class, lacking, lost
 from askwise.core.problem import Problem, Schema
 from askwise.core.train import Trainer
 
@@ -59,3 +61,27 @@ def test_what_is_lost_is_lost_as_often_as_rows_lack_it():
     rng = np.random.default_rng(0)
     assert lost(lacking(problem), 10_000, rng).mean() == pytest.approx(0.25, abs=0.02)
     assert not lost(lacking(filled(problem)), 100, rng).any()
+
+
+@pytest.mark.parametrize(("freedom", "chance", "exact"), [(1, 0.05, 3.841), (2, 0.001, 13.816), (9, 1e-5, 39.34)])
+def test_what_chance_exceeds_rarely(freedom, chance, exact):
+    assert chi_squared(freedom, chance) == pytest.approx(exact, rel=0.03)
+
+
+@pytest.mark.parametrize("rates", [(0.3, 0.3), (0.0, 0.0), (1.0, 1.0)])
+def test_gaps_by_lot_do_not_go_with_the_class(rates):
+    assert not any(go_with_class(gappy(rates, seed)) for seed in range(20))
+
+
+def test_gaps_that_go_with_the_class_are_noticed():
+    assert all(go_with_class(gappy((0.2, 0.5), seed)) for seed in range(20))
+    assert not go_with_class(replace(gappy((0.2, 0.5), 0), available=None))
+
+
+def gappy(rates: tuple[float, float], seed: int) -> Problem:
+    """Two classes; of the first test, rows of each lack such a share."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 2))
+    X[rng.random(400) < np.array(rates)[y], 0] = np.nan
+    return Problem.build(Schema.build(["a", "b"], [0, 1]), X, y)

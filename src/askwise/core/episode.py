@@ -225,6 +225,14 @@ class Episodes:
         """N: where each episode begins in `action`."""
         return np.cumsum(self.length) - self.length
 
+    @property
+    def padded(self) -> Ints:
+        """N, L: the actions of each episode, 0 after its end."""
+        actions = np.zeros((len(self.row), self.length.max()), np.int64)
+        where = np.repeat(np.arange(len(self.row)), self.length)
+        actions[where, np.arange(len(where)) - np.repeat(self.first, self.length)] = self.action
+        return actions
+
 
 def rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None, chunk: int = 4096) -> Episodes:
     """Whole episodes for the given rows (all by default). Finished cases drop out; `chunk` bounds the memory."""

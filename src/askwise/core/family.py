@@ -45,7 +45,7 @@ class FamilyTrainer:
 
     def __init__(
         self, problem: Problem, validation: Problem, order: Ints, config: FamilyConfig, seed: int = 0,
-        encoder: Encoder | None = None,
+        encoder: Encoder | None = None, lacking: Doubles | None = None,
     ) -> None:  # fmt: skip
         self.problem, self.validation = problem.trainable(), validation.labelled()
         self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
@@ -75,7 +75,7 @@ class FamilyTrainer:
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
         # each held-out case looks at several tests, so that half as many are enough
-        self.starts = Starts(self.schema, self.scale, self.rank, config)
+        self.starts = Starts(self.schema, self.scale, self.rank, config, np.zeros(len(order)) if lacking is None else lacking)
         self.watch = Watch(self.validation, self.starts, seed)
         sizes = (problem, config.cases), (validation, -(-config.cases // 2))
         self.live = [self.starts.fresh(p, n, self.rng) for p, n in sizes]

@@ -9,6 +9,7 @@ import numpy as np
 
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_values import BREADTH, Scale
+from askwise.core.gaps import lost
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem, Schema
 
@@ -41,6 +42,7 @@ class Starts:
     scale: Scale
     rank: Ints  # F: the place of each test in the static order
     config: FamilyConfig
+    lacking: Doubles  # F: how often cases will lack a test that the rows here have, see `gaps.lacking`
 
     def prefixes(self, problem: Problem, row: Ints, rng: np.random.Generator) -> Bools:
         """B, F: prefixes with some tests flipped, and now and then any set at all, for cases that come another way."""
@@ -54,6 +56,7 @@ class Starts:
             # a set without some test must not be known only from rows that lack it
             thin = np.flatnonzero(rng.random(n) < 0.3)
             mask[thin] &= rng.random((len(thin), F)) < rng.random((len(thin), 1))
+        mask &= ~lost(self.lacking, n, rng)
         if problem.known is not None:
             mask |= problem.known[row]
         return mask
@@ -67,6 +70,8 @@ class Starts:
         knows, deep = (np.flatnonzero(rng.random(n) < share) for share in (KNOWS, DEEP))
         mask[knows] = rng.random((len(knows), F)) < 0.5 * rng.random((len(knows), 1))
         mask[deep] |= self.rank < np.round(F * rng.random((len(deep), 1)) ** 2)
+        gone = lost(self.lacking, n, rng)
+        mask &= ~gone
         if problem.available is not None:
             mask &= problem.available[row]
         if problem.known is not None:
@@ -74,6 +79,7 @@ class Starts:
         refused = np.zeros((n, F), bool)
         refuses = np.flatnonzero(rng.random(n) < REFUSES)
         refused[refuses] = rng.random((len(refuses), F)) < 0.6 * rng.random((len(refuses), 1))
+        refused |= gone
         least = max(1.0, prices.total * self.scale.cheapest / self.scale.total)
         cap = np.exp(rng.uniform(math.log(least), math.log(max(prices.total, least)), n)).round().astype(np.int64)
         capped = rng.random(n) < 0.5

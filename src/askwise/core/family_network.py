@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from askwise.core.episode import Cases
 from askwise.core.family_values import CONDITIONS, FEW, LEAN, Trunk, encode, own_share
+from askwise.core.forecast import as_judged
 from askwise.core.network import Encoder, Weights, encoded_width, load_weights, stack
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
@@ -64,12 +65,14 @@ class FamilyNetwork(nn.Module):
 
     owner: Tensor
     prior: Tensor  # K: logarithms
+    forecast: Tensor  # see `forecast`; what the last networks expect is compared with what comes
 
     def __init__(self, schema: Schema, width: int, bins: Bins | None = None, encoder: Encoder | None = None) -> None:
         super().__init__()
         K, F = schema.n_classes, schema.n_tests
         self.encode = bins if encoder is None else None
         self.register_buffer("prior", torch.zeros(K))
+        self.register_buffer("forecast", torch.from_numpy(as_judged()).float())
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
         columns = len(schema.columns) if self.encode is None else len(self.encode.source)
         self.classify: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.core import forecast
 from askwise.core.episode import State
 from askwise.core.policy import Greedy, View
 from askwise.core.problem import Doubles, Floats, Problem, Schema
@@ -166,7 +167,7 @@ class FamilyValues:
         self.loss = (loss / scale.stake).astype(dtype)
         self.alone = alone
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
-        self.prior = weights["prior"].astype(dtype)
+        self.prior, self.forecast = weights["prior"].astype(dtype), weights["forecast"].astype(float)
         self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)
         self.trunks = trunks or (_Dense(weights, "classify", owner, dtype), _Dense(weights, "choose", owner, dtype))
 
@@ -232,12 +233,27 @@ class FamilyValues:
     def view(self, state: State) -> View:
         """The values, and what they come from."""
         seen, B = self.outlook(state), np.arange(len(state.mask))
+        loss, cost = self.expected(seen, state)
         luck = seen.on - seen.worth[B, seen.pick]  # what is judged of the best is true of the others too
         gain = seen.decide.min(1, keepdims=True) - seen.worth - luck[:, None]
         return View(
-            self._values(seen, state), seen.belief, np.where(seen.offers, gain, np.nan), seen.loss,
-            seen.price * (self.scale.stake / self.lam), None,
+            self._values(seen, state), seen.belief, np.where(seen.offers, gain, np.nan), loss, cost, None,
         )  # fmt: skip
+
+    def expected(self, seen: Outlook, state: State) -> tuple[Array, Array]:
+        """B and B: if one goes on, the loss at the end, in stakes, and payments to come, in money: as judged, and set right."""
+        loss, cost = self.forecast @ self.judged(seen, state.left).T
+        assert state.price is not None
+        now = state.price[np.arange(len(loss)), seen.pick]
+        return np.clip(loss, 0, self.loss.max()), np.maximum(cost * self.scale.total, now)
+
+    def judged(self, seen: Outlook, left: Doubles | None) -> Doubles:
+        """See `forecast.inputs`."""
+        scale, B = self.scale, len(seen.loss)
+        place = math.log(self.lam / scale.least) / max(math.log(scale.high / scale.least), 1e-9)
+        bound = np.zeros(B) if left is None else np.maximum(1 - left / scale.total, 0)
+        cost = seen.price * (scale.stake / self.lam / scale.total)
+        return forecast.inputs(seen.decide.min(1), seen.loss, seen.on, cost, np.full(B, place), bound)
 
     def _values(self, seen: Outlook, state: State) -> Floats:
         K, F = seen.decide.shape[1], seen.scores.shape[1]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 
 from askwise.core.prices import Bools
 from askwise.core.problem import Doubles, Problem
+
+UNLIKELY = 1e-3  # as a chance, gaps that differ between classes by this much are none
 
 
 def filled(problem: Problem, seed: int = 0) -> Problem:
@@ -33,6 +37,29 @@ def filled(problem: Problem, seed: int = 0) -> Problem:
             if len(lacks) and len(givers):
                 X[np.ix_(lacks, columns)] = problem.X[np.ix_(rng.choice(givers, len(lacks)), columns)]
     return replace(problem, X=X, available=None)
+
+
+def go_with_class(problem: Problem) -> bool:
+    """Whether rows of some class lack a test more often than chance explains: a chi-squared test for each test that has gaps."""
+    if problem.available is None:
+        return False
+    y, K = np.asarray(problem.labelled().y), problem.schema.n_classes
+    rows = np.bincount(y, minlength=K)[:, None]
+    gaps = np.stack([np.bincount(y, ~has, K) for has in problem.available.T], 1)  # K, F
+    share = gaps.sum(0) / rows.sum()
+    some = (share > 0) & (share < 1)
+    expected = rows * share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.where(rows > 0, (gaps - expected) ** 2 / (expected * (1 - share)), 0).sum(0)
+    return bool((off[some] > chi_squared(int((rows > 0).sum()) - 1, UNLIKELY / max(int(some.sum()), 1))).any())
+
+
+def chi_squared(freedom: int, chance: float) -> float:
+    """What a sum of so many squared normal variables exceeds with this chance, after Wilson and Hilferty."""
+    if freedom < 1:
+        return math.inf
+    spread = 2 / (9 * freedom)
+    return float(freedom * (1 - spread + NormalDist().inv_cdf(1 - chance) * spread**0.5) ** 3)
 
 
 def lacking(problem: Problem) -> Doubles:

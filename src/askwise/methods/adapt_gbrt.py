@@ -279,6 +279,17 @@ def points(
 
     Under a hard budget of `cap` units no model sees more than the tests that it allows together.
     """
+    found = candidates(problem, validation, seconds=seconds, seed=seed, threads=threads, cap=cap)
+    judge = validation.with_loss(problem.loss)
+    measured = [measure(judge, policy, None) for policy in found]
+    best = hull([m.cost for m in measured], [-m.loss for m in measured])
+    return [policy for i, policy in enumerate(found) if i in {0, 1, *best.tolist()}]
+
+
+def candidates(
+    problem: Problem, validation: Problem, *, seconds: float, seed: int, threads: int, cap: int | None = None
+) -> list[Policy]:
+    """Deciding at once, the expensive model for everybody, and gates with cheap models, of as many settings as time allows."""
     ends, schema = time.monotonic() + seconds, problem.trainable().schema
     problem = filled(problem, seed)
     columns = columns_within(problem, cap, seed, threads)
@@ -298,10 +309,7 @@ def points(
         found.append(Gated(
             pair.gate, pair.cheap, model.classify, model.tests, schema.owner, schema.first_test, problem.loss, stakes(problem)
         ))  # fmt: skip
-    judge = validation.with_loss(problem.loss)
-    measured = [measure(judge, policy, None) for policy in found]
-    best = hull([m.cost for m in measured], [-m.loss for m in measured])
-    return [found[i] for i in sorted({0, 1, *best.tolist()})]
+    return found
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:

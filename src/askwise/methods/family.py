@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from askwise.choosing import best_for
-from askwise.core.budget import Budget
+from askwise.core import forecast, gaps
+from askwise.core.budget import Budget, HardBudget
 from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run
 from askwise.core.episode import Measure, measure, rollout, some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
@@ -23,7 +24,7 @@ from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
 from askwise.core.prefixes import lengths_of
 from askwise.core.prices import Ints
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Doubles, Problem, Schema
 from askwise.frontier import hull
 
 PRICES = 24  # points of the frontier, besides the prefixes of the order
@@ -137,14 +138,16 @@ def run(
     config = config or FamilyConfig.for_size(len(problem), problem.schema.n_tests)
     if time_limit is not None:
         config = config.but(max_steps=2**31)
-    order = elimination_order(problem, seed, threads=threads) if resume is None else resume[0]["order"]
+    held_out = validation
     judging, validation = halves(validation)
+    rows = Rows.of(problem, judging, seed)
+    order = elimination_order(rows.learn, seed, threads=threads) if resume is None else resume[0]["order"]
     if resume is not None:
         tried = {"bins": resume[1]["run"]["setting 'bins'"], "trial": 0} if config.trial else {}
-        trainer = FamilyTrainer(problem, judging, order, config.but(**tried), seed, encoder)
+        trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
         trainer.load(*resume)
     else:
-        trainer = begun(problem, judging, order, config, seed, encoder, None if time_limit is None else TRIAL * time_limit)
+        trainer = begun(rows, order, config, seed, encoder, None if time_limit is None else TRIAL * time_limit)
     some = some_rows(len(validation), config.measure_rows, seed)
     started, before = time.monotonic(), trainer.done  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
@@ -189,20 +192,43 @@ def run(
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     points = [spending(trainer.family(kept.weights), p, (problem, judging), most, seed) for p in points]
     caps = under_caps(trainer, kept.weights, validation, some)
+    limits: list[tuple[float, int | None]] = [(p.lam, None) for p in points if p.prefix is None]
+    limits += [(p.lam, HardBudget(cap).cap(problem.schema.prices)) for cap, found in caps for p in found if p.prefix is None]
+    told = forecast.fitted(trainer.family(kept.weights), held_out, limits)
+    weights = {**kept.weights, "forecast": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
-    return Run(trainer, kept.weights, points, caps, kept.records, time.monotonic() - called, stopped)
+    return Run(trainer, weights, points, caps, kept.records, time.monotonic() - called, stopped)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What is learned from. Where gaps go with the class they are filled by lot, or else to hold a test would be to be one of
+    those who have it; cases then lack tests as often as before, but whatever their class. Other gaps stay: what two tests say
+    together is best learned from the rows that have both."""
+
+    learn: Problem
+    judge: Problem
+    lacking: Doubles | None
+
+    @classmethod
+    def of(cls, problem: Problem, judging: Problem, seed: int) -> Rows:
+        if not gaps.go_with_class(problem):
+            return cls(problem, judging, None)
+        return cls(gaps.filled(problem, seed), gaps.filled(judging, seed), gaps.lacking(problem))
 
 
 def begun(
-    problem: Problem, judging: Problem, order: Ints, config: FamilyConfig, seed: int, encoder: Encoder | None,
-    seconds: float | None,
-) -> FamilyTrainer:  # fmt: skip
+    rows: Rows, order: Ints, config: FamilyConfig, seed: int, encoder: Encoder | None, seconds: float | None
+) -> FamilyTrainer:
     """A run that begins, with columns in bins if that is clearly better in the first steps, at most so many seconds: bins also
     learn faster where in the end they are not better."""
     steps = min(config.trial, config.max_steps // 20)
     if not (steps and config.bins) or encoder is not None:
-        return FamilyTrainer(problem, judging, order, config.but(trial=0), seed, encoder)
-    rivals = [FamilyTrainer(problem, judging, order, config.but(bins=bins, trial=0), seed) for bins in (config.bins, 0)]
+        return FamilyTrainer(rows.learn, rows.judge, order, config.but(trial=0), seed, encoder, rows.lacking)
+    rivals = [
+        FamilyTrainer(rows.learn, rows.judge, order, config.but(bins=bins, trial=0), seed, lacking=rows.lacking)
+        for bins in (config.bins, 0)
+    ]
     for rival in rivals:
         end = math.inf if seconds is None else time.monotonic() + seconds
         while rival.step < steps and time.monotonic() < end:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from askwise.core import gaps
 from askwise.core.budget import Budget, lagrangian
 from askwise.core.checkpoint import put_off_ctrl_c
 from askwise.core.config import TrainConfig
@@ -171,6 +172,8 @@ def run(
     state. `watch` sees every record.
     """
     config = config or TrainConfig()
+    if gaps.go_with_class(problem):
+        problem = gaps.filled(problem, seed)
     trainer = Trainer(problem, validation, budget, config, seed, encoder)
     at_once = decide_at_once(problem)
     if resume is not None:

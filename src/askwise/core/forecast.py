@@ -1,0 +1,67 @@
+"""What a family expects, set right by what came.
+
+The judge learns each step from the next one, so that its errors add up along the way. That hardly changes which action is best,
+but its forecasts of the loss at the end and of payments to come may be off. After training, held-out cases are followed to their
+ends, and a linear map of what was expected is fitted to what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from askwise.core.episode import replay, rollout
+from askwise.core.problem import Doubles, Problem
+
+if TYPE_CHECKING:
+    from askwise.core.family_values import Family
+
+ROWS = 1_000  # cases that are followed, at each price
+RIDGE = 1e-3
+INPUTS = 15  # of the map, for each of its two outputs
+
+
+def as_judged() -> Doubles:
+    """2, INPUTS: the map that changes nothing."""
+    told = np.zeros((2, INPUTS))
+    told[0, 2] = told[1, 4] = 1.0
+    return told
+
+
+def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, lam: Doubles, bound: Doubles) -> Doubles:
+    """B, INPUTS: what was judged, as it is, times the place of the price on its axis, and times how much a hard budget binds.
+
+    stop, loss, on: in stakes, of deciding now, at the end, and with all that will be paid; cost, of what will be paid: in parts
+    of the cost of everything; lam and bound: 0 to 1.
+    """
+    told = np.stack([np.ones_like(stop), stop, loss, on, cost], 1)
+    return np.concatenate([told, told * lam[:, None], told * bound[:, None]], 1)
+
+
+def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:
+    """2, INPUTS: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
+    everything. `limits`: prices, and hard budgets in units, under which the problem's first rows are followed."""
+    seen, came = [np.empty((0, INPUTS))], [np.empty((0, 2))]
+    rows, prices, scale = np.arange(min(ROWS, len(problem))), problem.schema.prices, family.scale
+    for lam, cap in limits:
+        values = family.values(lam)
+        done = rollout(problem, family.policy(lam), cap, rows)
+        steps = replay(problem, done.row, done.padded, done.length, cap)
+        cases = steps.cases.keep(steps.action >= problem.schema.first_test)
+        episode = steps.episode[steps.action >= problem.schema.first_test]
+        if not len(episode):
+            continue
+        state = cases.observe()
+        known = None if problem.known is None else problem.known[cases.row]
+        paid = prices.money((done.cost[episode] - prices.cost(cases.mask, known)).astype(float))
+        seen.append(values.judged(values.outlook(state), state.left))
+        came.append(np.stack([done.loss[episode] / scale.stake, paid / scale.total], 1))
+    X, Y = np.concatenate(seen), np.concatenate(came)
+    if not len(X):
+        return as_judged()
+    # little evidence changes little: the ridge pulls towards what was judged
+    before = as_judged().T
+    size = np.maximum(np.square(X).mean(0), 1e-9)
+    return (before + np.linalg.solve(X.T @ X / len(X) + RIDGE * np.diag(size + size.mean()), X.T @ (Y - X @ before) / len(X))).T

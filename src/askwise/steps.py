@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.core.episode import Cases, State, advance
+from askwise.core.episode import Cases, State, chosen
 from askwise.core.policy import Looking, Mixture, View
 from askwise.core.prices import Bools
 from askwise.core.problem import Problem
@@ -103,14 +103,14 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     policy = model.policy
     arm: Any = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
     looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)
-    choice, done = advance(cases, looking)
+    choice = chosen(cases, looking)
     state, view = looking.state, looking.view
     assert state is not None
     assert view is not None
     told = _Told(model, point_of(model, second), problem, held, state, view, getattr(arm, "fixed_order", None))
     return [
-        told.decided(i, action, stopped[i]) if over else told.asked(i, action - schema.first_test)
-        for i, (action, over) in enumerate(zip(choice.action.tolist(), done.tolist(), strict=True))
+        told.decided(i, action, stopped[i]) if action < schema.first_test else told.asked(i, action - schema.first_test)
+        for i, action in enumerate(choice.action.tolist())
     ]
 
 

@@ -25,18 +25,18 @@ def run():
 
 def test_without_evidence_it_is_as_judged(run):
     rng = np.random.default_rng(0)
-    stop, loss, on, cost, lam, bound = rng.random((6, 30))
-    made = forecast.inputs(stop, loss, on, cost, lam, bound)
+    stop, loss, on, cost, bound = rng.random((5, 30))
+    made = forecast.inputs(stop, loss, on, cost, 0.3, bound)
     assert made.shape == (30, forecast.INPUTS)
     assert made @ forecast.as_judged().T == pytest.approx(np.stack([loss, cost], 1))
     assert forecast.fitted(run.family, noisy(10, 0), []) == pytest.approx(forecast.as_judged())
 
 
 def test_prices_and_budgets_change_the_map():
-    one, zero = np.ones(1), np.zeros(1)
-    plain = forecast.inputs(one, 2 * one, 3 * one, 4 * one, zero, zero)[0]
+    one = np.ones(1)
+    plain = forecast.inputs(one, 2 * one, 3 * one, 4 * one, 0.0, 0.0)[0]
     assert plain.tolist() == [1, 1, 2, 3, 4] + 10 * [0]
-    both = forecast.inputs(one, 2 * one, 3 * one, 4 * one, 0.5 * one, one)[0]
+    both = forecast.inputs(one, 2 * one, 3 * one, 4 * one, 0.5, one)[0]
     assert both.tolist() == [1, 1, 2, 3, 4, 0.5, 0.5, 1, 1.5, 2, 1, 1, 2, 3, 4]
 
 

@@ -187,12 +187,18 @@ class Cases:
 
 def advance(cases: Cases, policy: Policy) -> tuple[Choice, Bools]:
     """One step of every case: observe, choose, pay. Returns the choices and which cases have been decided."""
+    choice = chosen(cases, policy)
+    cases.step(choice.action)
+    return choice, choice.action < cases.problem.schema.first_test
+
+
+def chosen(cases: Cases, policy: Policy) -> Choice:
+    """What a policy does next, which is always something that it may."""
     state = cases.observe()
     choice = policy.act(state)
     if choice.action.min() < 0 or not state.legal[np.arange(len(choice.action)), choice.action].all():
         raise AssertionError(f"{type(policy).__name__} chose an action that is not legal")
-    cases.step(choice.action)
-    return choice, choice.action < cases.problem.schema.first_test
+    return choice
 
 
 @dataclass(frozen=True)

@@ -245,15 +245,15 @@ class FamilyValues:
         loss, cost = self.forecast @ self.judged(seen, state.left).T
         assert state.price is not None
         now = state.price[np.arange(len(loss)), seen.pick]
-        return np.clip(loss, 0, self.loss.max()), np.maximum(cost * self.scale.total, now)
+        return np.minimum(np.maximum(loss, 0), self.loss.max()), np.maximum(cost * self.scale.total, now)
 
     def judged(self, seen: Outlook, left: Doubles | None) -> Doubles:
         """See `forecast.inputs`."""
-        scale, B = self.scale, len(seen.loss)
+        scale = self.scale
         place = math.log(self.lam / scale.least) / max(math.log(scale.high / scale.least), 1e-9)
-        bound = np.zeros(B) if left is None else np.maximum(1 - left / scale.total, 0)
+        bound = 0.0 if left is None else np.maximum(1 - left / scale.total, 0)
         cost = seen.price * (scale.stake / self.lam / scale.total)
-        return forecast.inputs(seen.decide.min(1), seen.loss, seen.on, cost, np.full(B, place), bound)
+        return forecast.inputs(seen.decide.min(1), seen.loss, seen.on, cost, place, bound)
 
     def _values(self, seen: Outlook, state: State) -> Floats:
         K, F = seen.decide.shape[1], seen.scores.shape[1]
@@ -342,7 +342,7 @@ def entropy(belief: Array) -> Array:
 def summary(belief: Array, stop: Array) -> Array:
     """B, K + 5: what the judge sees of a belief: itself, its three largest, its entropy, and the loss of deciding now."""
     K = belief.shape[1]
-    top = -np.sort(-belief, 1)[:, :3]
+    top = np.sort(belief, 1)[:, :-4:-1]
     none = np.zeros((len(belief), max(3 - K, 0)), belief.dtype)
     return np.concatenate([belief, top, none, entropy(belief), stop], 1)
 

@@ -30,14 +30,17 @@ def as_judged() -> Doubles:
     return told
 
 
-def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, lam: Doubles, bound: Doubles) -> Doubles:
+def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, place: float, bound: Doubles | float) -> Doubles:
     """B, INPUTS: what was judged, as it is, times the place of the price on its axis, and times how much a hard budget binds.
 
     stop, loss, on: in stakes, of deciding now, at the end, and with all that will be paid; cost, of what will be paid: in parts
-    of the cost of everything; lam and bound: 0 to 1.
+    of the cost of everything; place and bound: 0 to 1.
     """
-    told = np.stack([np.ones_like(stop), stop, loss, on, cost], 1)
-    return np.concatenate([told, told * lam[:, None], told * bound[:, None]], 1)
+    told = np.empty((3, 5, len(stop)))
+    told[0, 0], told[0, 1], told[0, 2], told[0, 3], told[0, 4] = 1.0, stop, loss, on, cost
+    np.multiply(told[0], place, out=told[1])
+    np.multiply(told[0], bound, out=told[2])
+    return told.reshape(INPUTS, -1).T
 
 
 def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
-from askwise.core.episode import measure, rollout
+from askwise.core.episode import Measure, measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
@@ -111,7 +111,7 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
     config = FamilyConfig(
         max_steps=6_000, width=16, bins=16, trial=300, batch=64, cases=8, longest=2, snapshots=1, learning_rate=5e-3
     )
-    chosen = family.begun(train, validation, np.arange(2), config, 0, None, None)
+    chosen = family.begun(family.Rows(train, validation, None), np.arange(2), config, 0, None, None)
     assert chosen.config.bins == 16  # stripes as wide as the bins
     assert chosen.step == 300
     other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, trial=0))
@@ -123,3 +123,22 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
     again = family.run(train, validation, config.but(max_steps=400), 0, resume=states[0])
     assert again.trainer.config.bins == run.trainer.config.bins
     assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())
+
+
+def test_better_is_what_is_better_by_more_than_chance():
+    def of(cost, loss):
+        loss = np.asarray(loss, float)
+        return Measure(cost, float(loss.mean()), 0.0, len(loss)), loss
+
+    rng = np.random.default_rng(0)
+    often, seldom = (rng.random(400) < share for share in (0.5, 0.1))
+    others = [of(0.0, often), of(4.0, seldom), of(2.0, often)]  # the last is not on the hull
+    better = of(2.0, rng.random(400) < 0.2)  # where a mixture would lose 0.3
+    assert family.clearly_better(*better, others)
+    assert not family.clearly_better(*of(4.0, seldom), others)
+    assert not family.clearly_better(*of(9.0, seldom), others)
+    same = 0.5 * often + 0.5 * seldom
+    assert not family.clearly_better(*of(2.0, same), others)
+    lucky = same.copy()
+    lucky[np.flatnonzero(same)[:1]] = 0  # one case of 400: as likely as not
+    assert not family.clearly_better(*of(2.0, lucky), others)

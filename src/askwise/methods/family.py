@@ -34,7 +34,7 @@ GLANCE = 8  # as many while it is trained
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.25  # share of the time that may go to measuring on the way; and at the end, if it takes that much
 TRIAL = 0.04  # share of the time that each encoding may be tried
-CLEAR = 1.0  # standard errors
+CLEAR = 1.5  # standard errors; a single case comes to one
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
 FRONTIER, HARD = 8, 4  # what the last measurements cost in glances, on as many rows
 

@@ -7,7 +7,8 @@ import torch
 from askwise import Budget
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork
-from askwise.core.family_values import Family, Scale, list_prices
+from askwise.core.family_scale import Scale, list_prices
+from askwise.core.family_values import Family
 from askwise.core.network import QNetwork, weights_of
 from askwise.core.problem import Problem
 from askwise.data.encode import Encoding

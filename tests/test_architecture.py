@@ -31,6 +31,7 @@ WITHOUT_TORCH = [
     "dense",
     "family_config",
     "family_values",
+    "family_scale",
     "forecast",
 ]
 

@@ -14,7 +14,8 @@ import askwise
 from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
 from askwise.core.episode import Cases, rollout
 from askwise.core.family_network import Bins, FamilyNetwork
-from askwise.core.family_values import TIE, affordable, behind, own_share, proposed
+from askwise.core.family_scale import affordable
+from askwise.core.family_values import TIE, behind, own_share, proposed
 from askwise.core.network import NetworkValues, QNetwork, load_weights
 from askwise.core.policy import Choice, Mixture, greedy, uniform
 from askwise.errors import InputError, StateError

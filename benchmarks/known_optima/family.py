@@ -16,7 +16,7 @@ import numpy as np
 
 from askwise.core.budget import Budget, HardBudget, Tradeoff
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import Scale
+from askwise.core.family_scale import Scale
 from askwise.core.problem import Problem
 from askwise.data.small_problems import small_problem
 from askwise.evaluate import Report

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.dense import DenseValues
-from askwise.core.family_values import BREADTH, FEW, HATS, LEAN, TIE, FamilyValues, InOrder, own_share
+from askwise.core.family_scale import FEW, HATS
+from askwise.core.family_values import BREADTH, LEAN, TIE, FamilyValues, InOrder, own_share
 from askwise.core.policy import Constant, Mixture
 from askwise.errors import InputError
 from askwise.files import write_whole
@@ -212,7 +213,7 @@ def _believed(g: _Graph, model: Model, q: str) -> str:
 
 def _in_order(g: _Graph, model: Model, q: InOrder, state: Mapping[str, str]) -> tuple[str, str]:
     F, K = len(q.bonus), model.schema.n_classes
-    _, belief = _believe(g, q.values, state)
+    _, belief = _believe(g, q.values, _encoded(g, q.values.encode, state), state)
     wanted = g("And", g("And", "legal", g("Not", "mask")), (q.bonus > 0)[None])
     waits = g("Greater", g.sum(g.cast(wanted, FLOAT)), np.float32(0))  # as long as something is to come, no decision
     decide = g("Neg", g("MatMul", belief, q.values.loss))
@@ -221,18 +222,17 @@ def _in_order(g: _Graph, model: Model, q: InOrder, state: Mapping[str, str]) -> 
     return g("Concat", classes, tests, axis=1), belief
 
 
-def _trunk(g: _Graph, dense: Any, state: Mapping[str, str], conditions: str | None) -> str:
+def _encoded(g: _Graph, encode: Any, state: Mapping[str, str]) -> str:
     x = state["values"]
-    if dense.source is not None:
-        bins = g("Mul", g("Sub", g("Gather", x, dense.source, axis=1), dense.low), dense.slope)
+    if encode.source is not None:
+        bins = g("Mul", g("Sub", g("Gather", x, encode.source, axis=1), encode.low), encode.slope)
         bins = g("Clip", bins, np.float32(0), np.float32(1))
-        x = g("Mul", bins, g("Gather", state["mask"], dense.owner, axis=1))
-    parts = [x, state["mask"], *([] if conditions is None else [conditions])]
-    return g.layers(g("Concat", *parts, axis=1), dense.layers)
+        x = g("Mul", bins, g("Gather", state["mask"], encode.owner, axis=1))
+    return g("Concat", x, state["mask"], axis=1)
 
 
-def _believe(g: _Graph, q: FamilyValues, state: Mapping[str, str]) -> tuple[str, str]:
-    hidden = _trunk(g, q.trunks[0], state, None)
+def _believe(g: _Graph, q: FamilyValues, seen: str, state: Mapping[str, str]) -> tuple[str, str]:
+    hidden = g.layers(seen, q.trunks[0].layers)  # type: ignore[attr-defined]
     logits = g.layers(hidden, [q.classes], last=False)
     plain = g.softmax(logits)
     share = g("ReduceMean", state["mask"], axes=[1], keepdims=1)
@@ -247,12 +247,13 @@ def _entropy(g: _Graph, belief: str) -> str:
 
 def _family(g: _Graph, model: Model, q: FamilyValues, state: Mapping[str, str]) -> tuple[str, str]:
     F, K, scale = model.schema.n_tests, model.schema.n_classes, q.scale
-    hidden, belief = _believe(g, q, state)
+    seen = _encoded(g, q.encode, state)
+    hidden, belief = _believe(g, q, seen, state)
     decide = g("MatMul", belief, q.loss)
     stop = g("ReduceMin", decide, axes=[1], keepdims=1)
     left = g("Unsqueeze", "left", np.array([1]))
     conditions = _conditions(g, q, left)
-    guide = _trunk(g, q.trunks[1], state, conditions)
+    guide = g.layers(g("Concat", seen, conditions, axis=1), q.trunks[1].layers)  # type: ignore[attr-defined]
     scores = g.layers(guide, [q.tests], last=False)
     parts = [*_summary(g, belief, stop, K), hidden, guide, state["mask"], conditions]
     if F <= FEW:  # the share of tests that could be paid with what is left once a test is bought

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases
-from askwise.core.family_values import Family, Scale, list_prices
+from askwise.core.family_scale import Scale, list_prices
+from askwise.core.family_values import Family
 from askwise.core.prices import Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding

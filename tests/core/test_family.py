@@ -12,7 +12,8 @@ from askwise.core.budget import HardBudget
 from askwise.core.episode import Cases, State, measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import HATS, InOrder, Scale, affordable, behind, proposed
+from askwise.core.family_scale import HATS, Scale, affordable
+from askwise.core.family_values import InOrder, behind, proposed
 from askwise.core.policy import Greedy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError

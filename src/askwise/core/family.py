@@ -26,7 +26,8 @@ from askwise.core.episode import Cases
 from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork, Seen, View, own_trunks
-from askwise.core.family_values import BREADTH, FEW, TIE, Family, FamilyValues, Scale, affordable, behind, list_prices, proposed
+from askwise.core.family_scale import FEW, Scale, affordable, list_prices
+from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, behind, proposed
 from askwise.core.family_watch import Watch
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints

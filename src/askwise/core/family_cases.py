@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import BREADTH, Scale
+from askwise.core.family_scale import Scale
+from askwise.core.family_values import BREADTH
 from askwise.core.gaps import lost
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem, Schema

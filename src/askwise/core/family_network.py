@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.core.episode import Cases
-from askwise.core.family_values import CONDITIONS, FEW, LEAN, Trunk, encode, own_share
+from askwise.core.family_scale import CONDITIONS, FEW
+from askwise.core.family_values import LEAN, Trunk, encode, own_share
 from askwise.core.forecast import as_judged
 from askwise.core.network import Encoder, Weights, encoded_width, load_weights, stack
 from askwise.core.prices import Ints
@@ -149,18 +150,15 @@ class FamilyNetwork(nn.Module):
         """Both large networks as functions of arrays, for `FamilyValues` where the encoder is the user's own."""
 
         @torch.inference_mode()
-        def classify(values: np.ndarray, mask: np.ndarray, _: np.ndarray) -> np.ndarray:
-            return np.asarray(self.classify(self._tensor(values, mask)).numpy())
+        def classify(seen: np.ndarray, _: np.ndarray) -> np.ndarray:
+            return np.asarray(self.classify(torch.from_numpy(seen).float()).numpy())
 
         @torch.inference_mode()
-        def choose(values: np.ndarray, mask: np.ndarray, conditions: np.ndarray) -> np.ndarray:
-            both = torch.cat([self._tensor(values, mask), torch.from_numpy(conditions)], 1)
+        def choose(seen: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+            both = torch.cat([torch.from_numpy(seen).float(), torch.from_numpy(conditions).expand(len(seen), -1)], 1)
             return np.asarray(self.choose(both).numpy())
 
         return classify, choose
-
-    def _tensor(self, values: np.ndarray, mask: np.ndarray) -> Tensor:
-        return self.inputs(torch.from_numpy(values.astype(np.float32, copy=False)), torch.from_numpy(mask).float())
 
 
 class Bins(nn.Module):

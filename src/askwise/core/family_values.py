@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,92 +18,15 @@ from numpy.typing import NDArray
 
 from askwise.core import forecast
 from askwise.core.episode import State
+from askwise.core.family_scale import CONDITIONS, FEW, Scale, affordable
 from askwise.core.policy import Greedy, View
-from askwise.core.problem import Doubles, Floats, Problem, Schema
+from askwise.core.problem import Doubles, Floats
 
 Array = NDArray[Any]
-HATS = 16  # knots on the axes of price and budget
-CONDITIONS = 2 * HATS + 1
-FEW = 64  # up to so many tests it is seen exactly which of them could be paid one after the other
 BREADTH = 8  # so many proposed tests are compared: the best of many noisy values would be the luckiest
 LEAN = 4.0  # what a score counts at first: softplus(-LEAN) for each unit
+NOTHING = np.empty((1, 0), np.float32)
 TIE = 1e-4  # in stakes: going on must be worth this much, so that a tie is broken towards stopping
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What losses, prices and budgets of a problem are measured against. Amounts are money."""
-
-    stake: float  # mean largest loss of a case
-    total: float  # cost of everything
-    cheapest: float  # the smallest price above 0
-    low: float  # lambda below which it hardly matters what is bought
-    high: float  # lambda above which nothing is bought
-
-    @classmethod
-    def of(cls, problem: Problem) -> Scale:
-        prices = problem.schema.prices
-        alone = list_prices(problem.schema)
-        cheapest = float(min(alone[alone > 0], default=1.0))
-        total = float(prices.money(prices.total)) or 1.0
-        assert problem.y is not None
-        without = float(problem.loss[problem.y].mean(0).min())  # of the best decision that buys nothing
-        high = max(without, 1e-3 * problem.stake) / cheapest
-        return cls(problem.stake, total, cheapest, min(2e-3 * problem.stake / total, high / 10), high)
-
-    @property
-    def least(self) -> float:
-        """A price of 0 is taken for this one: a noisy maximum would otherwise spend whatever is allowed."""
-        return self.low / 2
-
-    def conditions(self, lam: Doubles, left: Doubles | None) -> Floats:
-        """B, 33: price and budget left on logarithmic axes, as hat functions, and whether there is no budget to mind."""
-        out = np.zeros((len(lam), CONDITIONS), np.float32)
-        out[:, :HATS] = _hats(lam, self.least, self.high)
-        free = np.ones(len(lam), bool) if left is None else left >= self.total
-        if left is not None:
-            out[:, HATS:-1] = _hats(left, self.cheapest / 2, self.total) * ~free[:, None]
-        out[:, -1] = free
-        return out
-
-    def reach(self, lam: Doubles, left: Doubles | None) -> Doubles:
-        """B, in stakes: at most this much will still be paid at price lambda: what is left, and no more than can be lost."""
-        money = np.full(len(lam), self.total) if left is None else np.clip(left, 1e-9 * self.total, self.total)
-        reach: Doubles = np.minimum(1.0, lam * money / self.stake)
-        return reach
-
-    def to_dict(self) -> dict[str, float]:
-        return asdict(self)
-
-
-def list_prices(schema: Schema) -> Doubles:
-    """F, sorted: what each test costs alone, in money."""
-    alone: Doubles = np.sort(schema.prices.money(schema.prices.alone.astype(float)))
-    return alone
-
-
-def affordable(alone: Doubles, price: Doubles, left: Doubles | None) -> Floats:
-    """B, F, or nothing where there are many tests: once this test is bought, the share of tests that could be paid with what is
-    left. On the axis of the budget it would not be seen exactly where a pair of tests can be had.
-
-    alone: F, sorted: what each test costs alone; price: B, F: what each costs now.
-    """
-    F = len(alone)
-    if F > FEW:
-        return np.empty((len(price), 0), np.float32)
-    if left is None:
-        return np.ones(price.shape, np.float32)
-    rest = left[:, None] - price + 1e-9 * alone[-1]
-    share: Floats = (np.searchsorted(alone, rest, "right") / F).astype(np.float32)
-    return share
-
-
-def _hats(x: Doubles, low: float, high: float) -> Doubles:
-    """B, HATS: 1 at a knot, falling linearly to 0 at the knots beside it."""
-    span = max(math.log(high / low), 1e-9)
-    at = np.log(np.clip(x, low, high) / low) / span * (HATS - 1)
-    hats: Doubles = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(HATS)))
-    return hats
 
 
 class Outlook(NamedTuple):
@@ -121,7 +44,7 @@ class Outlook(NamedTuple):
     offers: Array  # B, F: the tests that are proposed
 
 
-Trunk = Callable[[Array, Array, Array], Array]  # values (B, C), mask (B, F), conditions (B, none or all) -> B, W
+Trunk = Callable[[Array, Array], Array]  # encoded values and mask (B, E + F), conditions (B or 1, none or all) -> B, W
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,29 +92,35 @@ class FamilyValues:
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
         self.prior, self.forecast = weights["prior"].astype(dtype), weights["forecast"].astype(float)
         self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)
-        self.trunks = trunks or (_Dense(weights, "classify", owner, dtype), _Dense(weights, "choose", owner, dtype))
+        self.encode = _Encode(weights, owner, dtype)
+        self.trunks = trunks or (_Dense(weights, "classify", dtype), _Dense(weights, "choose", dtype))
 
     def decide(self, values: Array, mask: Array) -> Array:
         """B, K: expected loss of each decision."""
-        expected: Array = self._believe(values, mask)[1] @ self.loss
+        expected: Array = self.believe(values, mask) @ self.loss
         return expected
+
+    def believe(self, values: Array, mask: Array) -> Array:
+        """B, K: class probabilities."""
+        return self._believe(self.encode(values, mask), mask)[1]
 
     def outlook(self, state: State) -> Outlook:
         """Everything the networks say."""
-        values, mask = state.values, state.mask
-        conditions, reach = self._limits(len(mask), state.left)
-        hidden, belief = self._believe(values, mask)
+        mask, seen = state.mask, self.encode(state.values, state.mask)
+        conditions, reach, apart = self._limits(state)
+        hidden, belief = self._believe(seen, mask)
         decide = belief @ self.loss
-        guide = self.trunks[1](values, mask, conditions)
+        guide = self.trunks[1](seen, conditions)
         scores = guide @ self.tests[0] + self.tests[1]
         stop = decide.min(1, keepdims=True)
         assert state.price is not None
-        rooms = affordable(self.alone, state.price, state.left)
-        out = np.concatenate([summary(belief, stop), hidden, guide, mask, conditions, rooms], 1)
-        for i, (matrix, bias) in enumerate(self.judge):
-            out = out @ matrix + bias
-            if i < len(self.judge) - 1:
-                np.maximum(out, 0, out=out)
+        (first, _), *rest = self.judge
+        out = np.concatenate([summary(belief, stop), hidden, guide, mask], 1, dtype=self.dtype) @ first[: -self._beside]
+        out += apart
+        for matrix, bias in rest:
+            np.maximum(out, 0, out=out)
+            out = out @ matrix
+            out += bias
         F, B = scores.shape[1], np.arange(len(mask))
         price = (state.price * (self.lam / self.scale.stake)).astype(out.dtype)
         legal = state.legal[:, -F:]
@@ -206,22 +135,32 @@ class FamilyValues:
             stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask, offers,
         )  # fmt: skip
 
-    def _limits(self, B: int, left: Doubles | None) -> tuple[Floats, Doubles]:
-        """What price and budget mean for B cases: `Scale.conditions` and `Scale.reach`. Without a budget all are alike."""
-        if left is None:
-            conditions, reach = self._unlimited
-            return np.repeat(conditions, B, 0), np.repeat(reach, B)
-        lam = np.full(B, self.lam)
-        return self.scale.conditions(lam, left), self.scale.reach(lam, left).astype(self.dtype)
+    def _limits(self, state: State) -> tuple[Array, Array, Array]:
+        """What price and budget mean for each case, or, where there is no budget, for all: `Scale.conditions`, `Scale.reach`, and
+        what the judge's first layer makes of them and of what is affordable."""
+        if state.left is None:
+            return self._unlimited
+        assert state.price is not None
+        return self._limited(len(state.mask), state.left, affordable(self.alone, state.price, state.left))
 
     @cached_property
-    def _unlimited(self) -> tuple[Floats, Doubles]:
-        lam = np.full(1, self.lam)
-        return self.scale.conditions(lam, None), self.scale.reach(lam, None).astype(self.dtype)
+    def _unlimited(self) -> tuple[Array, Array, Array]:
+        return self._limited(1, None, affordable(self.alone, np.zeros((1, len(self.alone))), None))
 
-    def _believe(self, values: Array, mask: Array) -> tuple[Array, Array]:
+    def _limited(self, B: int, left: Doubles | None, rooms: Floats) -> tuple[Array, Array, Array]:
+        lam, (first, bias) = np.full(B, self.lam), self.judge[0]
+        conditions = self.scale.conditions(lam, left)
+        apart = np.concatenate([conditions, rooms], 1, dtype=self.dtype) @ first[-self._beside :] + bias
+        return conditions, self.scale.reach(lam, left).astype(self.dtype), apart
+
+    @property
+    def _beside(self) -> int:
+        """How many of the judge's inputs are about price and budget; they come last."""
+        return CONDITIONS + (len(self.alone) if len(self.alone) <= FEW else 0)
+
+    def _believe(self, seen: Array, mask: Array) -> tuple[Array, Array]:
         """The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
-        hidden = self.trunks[0](values, mask, np.empty((len(mask), 0), np.float32))
+        hidden = self.trunks[0](seen, NOTHING)
         logits = hidden @ self.classes[0] + self.classes[1]
         (first, bias), (second, offset) = self.temper
         cooled = np.tanh(sureness(softmax(logits), mask) @ first + bias) @ second + offset
@@ -287,33 +226,39 @@ class InOrder:
     def view(self, state: State) -> View:
         """The values, and which tests are still to come."""
         F, B = len(self.bonus), len(state.mask)
-        belief = self.values._believe(state.values, state.mask)[1]
+        belief = self.values.believe(state.values, state.mask)
         coming = state.legal[:, -F:] & (self.bonus > 0)
         return View(self(state), belief, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), coming)
 
 
-class _Dense:
-    """Encoded values, mask and conditions through fully connected layers with ReLU."""
+class _Encode:
+    """B, E + F: values, in bins or as they are, 0 where unknown, and the mask; what both large networks look at."""
 
-    def __init__(self, weights: Mapping[str, Array], name: str, owner: Array, dtype: Any) -> None:
-        self.layers = layers(weights, name, dtype)
+    def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any) -> None:
         self.dtype, self.source = dtype, weights.get("encode.source")
         if self.source is not None:
             self.low, self.slope = (weights[f"encode.{part}"].astype(dtype) for part in ("low", "slope"))
             self.owner = owner[self.source]
 
-    def __call__(self, values: Array, mask: Array, conditions: Array) -> Array:
-        (first, bias), *rest = self.layers
+    def __call__(self, values: Array, mask: Array) -> Array:
         x = values.astype(self.dtype, copy=False)
         if self.source is not None:
             x = encode(x[:, self.source], self.low, self.slope)
             x *= mask[:, self.owner]
-        E, F = x.shape[1], mask.shape[1]
-        out: Array = x @ first[:E]
-        out += mask.astype(self.dtype) @ first[E : E + F]
-        out += bias
-        if conditions.shape[1]:
-            out += conditions.astype(self.dtype) @ first[E + F :]
+        return np.concatenate([x, mask], 1, dtype=self.dtype)
+
+
+class _Dense:
+    """Fully connected layers with ReLU."""
+
+    def __init__(self, weights: Mapping[str, Array], name: str, dtype: Any) -> None:
+        self.layers, self.dtype = layers(weights, name, dtype), dtype
+
+    def __call__(self, seen: Array, conditions: Array) -> Array:
+        (first, bias), *rest = self.layers
+        n = seen.shape[1]
+        out: Array = seen @ first[:n]
+        out += conditions.astype(self.dtype, copy=False) @ first[n:] + bias if conditions.shape[1] else bias
         np.maximum(out, 0, out=out)
         for matrix, bias in rest:
             out = out @ matrix

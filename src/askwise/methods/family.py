@@ -18,7 +18,8 @@ from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_ru
 from askwise.core.episode import Measure, averaged, measure, rollout, some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import Family, Scale
+from askwise.core.family_scale import Scale
+from askwise.core.family_values import Family
 from askwise.core.network import Encoder, Weights
 from askwise.core.order import elimination_order
 from askwise.core.policy import Policy

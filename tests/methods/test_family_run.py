@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
-from askwise.core.episode import Measure, measure, rollout
+from askwise.core.episode import measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
@@ -123,22 +123,3 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
     again = family.run(train, validation, config.but(max_steps=400), 0, resume=states[0])
     assert again.trainer.config.bins == run.trainer.config.bins
     assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())
-
-
-def test_better_is_what_is_better_by_more_than_chance():
-    def of(cost, loss):
-        loss = np.asarray(loss, float)
-        return Measure(cost, float(loss.mean()), 0.0, len(loss)), loss
-
-    rng = np.random.default_rng(0)
-    often, seldom = (rng.random(400) < share for share in (0.5, 0.1))
-    others = [of(0.0, often), of(4.0, seldom), of(2.0, often)]  # the last is not on the hull
-    better = of(2.0, rng.random(400) < 0.2)  # where a mixture would lose 0.3
-    assert family.clearly_better(*better, others)
-    assert not family.clearly_better(*of(4.0, seldom), others)
-    assert not family.clearly_better(*of(9.0, seldom), others)
-    same = 0.5 * often + 0.5 * seldom
-    assert not family.clearly_better(*of(2.0, same), others)
-    lucky = same.copy()
-    lucky[np.flatnonzero(same)[:1]] = 0  # one case of 400: as likely as not
-    assert not family.clearly_better(*of(2.0, lucky), others)

@@ -286,11 +286,7 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
 
 def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None) -> Measure:
     """Rolls the policy out and averages."""
-    return averaged(problem, rollout(problem, policy, cap, rows))
-
-
-def averaged(problem: Problem, done: Episodes) -> Measure:
-    """What finished episodes came to."""
+    done = rollout(problem, policy, cap, rows)
     truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
     cost, varies = (float(problem.schema.prices.money(x)) for x in (done.cost.mean(), done.cost.std()))
     n = len(done.row)

@@ -15,7 +15,7 @@ from askwise.choosing import best_for
 from askwise.core import forecast, gaps
 from askwise.core.budget import Budget, HardBudget
 from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run
-from askwise.core.episode import Measure, averaged, measure, rollout, some_rows
+from askwise.core.episode import Measure, measure, rollout, some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_scale import Scale
@@ -35,7 +35,6 @@ GLANCE = 8  # as many while it is trained
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.25  # share of the time that may go to measuring on the way; and at the end, if it takes that much
 TRIAL = 0.04  # share of the time that each encoding may be tried
-CLEAR = 1.5  # standard errors; a single case comes to one
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
 FRONTIER, HARD = 8, 4  # what the last measurements cost in glances, on as many rows
 
@@ -259,32 +258,13 @@ def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: I
     """All points of a family, measured: a grid of prices from too dear to nearly free, and prefixes of the order."""
     family, high, low = trainer.family(weights), trainer.scale.high, trainer.scale.low
     prefixes = sorted({0, *lengths_of(problem, trainer.order, 20)})
-    followed = [rollout(problem, family.policy(high, k), None, rows) for k in prefixes]
-    points = [Point(high, k, averaged(problem, done)) for k, done in zip(prefixes, followed, strict=True)]
-    in_order = [(point.found, done.loss) for point, done in zip(points, followed, strict=True)]
+    points = [Point(high, k, measure(problem, family.policy(high, k), None, rows)) for k in prefixes]
     for lam in np.geomspace(high, low, prices).tolist() if trainer.phase != PREFIXES else ():
         policy = family.policy(lam)
         if goes_too_far(trainer, problem, policy, None, rows):
             break
-        done = rollout(problem, policy, None, rows)
-        point = Point(lam, None, averaged(problem, done))
-        if clearly_better(point.found, done.loss, in_order):
-            points.append(point)
+        points.append(Point(lam, None, measure(problem, policy, None, rows)))
     return points
-
-
-def clearly_better(found: Measure, loss: Doubles, others: Sequence[tuple[Measure, Doubles]]) -> bool:
-    """Whether a policy loses less than the others at the same mean cost, mixed where it lies between two, by more than chance
-    explains. Of many policies that look good on the few rows of a rare class the best is the luckiest.
-
-    loss: N; others: what they came to, and their N losses of the same rows.
-    """
-    on = hull([m.cost for m, _ in others], [-m.loss for m, _ in others])
-    cost = np.array([others[i][0].cost for i in on.tolist()])
-    at = float(np.interp(found.cost, cost, np.arange(len(cost))))
-    below, above = (others[on[int(f(at))]][1] for f in (math.floor, math.ceil))
-    less = below + (at % 1) * (above - below) - loss
-    return bool(less.mean() > CLEAR * less.std() / len(less) ** 0.5)
 
 
 def spending(family: Family, point: Point, problems: Sequence[Problem], most: int, seed: int) -> Point:

@@ -18,7 +18,7 @@ from askwise.core.problem import Doubles, Problem
 if TYPE_CHECKING:
     from askwise.core.family_values import Family
 
-ROWS = 1_000  # cases that are followed, at each price
+ROWS = 500  # cases that are followed, at each price
 RIDGE = 1e-3
 INPUTS = 15  # of the map, for each of its two outputs
 

@@ -32,11 +32,13 @@ PRICES = 24  # points of the frontier, besides the prefixes of the order
 CAPS = 12  # hard budgets that are measured, and as many more: prices of single tests
 UNDER = 4  # prices at which each is, besides for nothing
 GLANCE = 8  # as many while it is trained
+FEWEST = 300  # rows that are measured in the end, if there are so many, however short the time
 SAME = 0.002  # areas that are as good as equal
-MEASURING, LAST = 0.1, 0.25  # share of the time that may go to measuring on the way; and at the end, if it takes that much
+MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the way; and at the end, if it takes that much
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
-FRONTIER, HARD = 8, 4  # what the last measurements cost in glances, on as many rows
+FOLLOWED = 10  # prices, and as many hard budgets, at which forecasts are set right
+LAST_GLANCES = 28  # what the last measurements take, on as many rows: the frontier 8, mean costs 7, hard budgets 10, forecasts 3
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def run(
                 watch(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
-                aside = max(aside, min(LAST, (FRONTIER + HARD) * glance / time_limit))
+                aside = max(aside, min(LAST, LAST_GLANCES * glance / time_limit))
             due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
             if save is not None:
                 save(_state(trainer, kept))
@@ -187,18 +189,27 @@ def run(
             save(_state(trainer, kept))
             raise KeyboardInterrupt
     most = config.frontier_rows or len(validation)
-    if time_limit is not None:  # the frontier, and what is best under hard budgets, in the time that was set aside
-        most = min(most, max(len(some), int(len(some) * (aside * time_limit / glance - HARD) / FRONTIER)))
+    if time_limit is not None:  # as many rows as can be measured in the time that was set aside
+        most = min(most, max(FEWEST, int(len(some) * aside * time_limit / glance / LAST_GLANCES)))
+        some = some[: max(FEWEST, most)]
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     points = [spending(trainer.family(kept.weights), p, (problem, judging), most, seed) for p in points]
     caps = under_caps(trainer, kept.weights, validation, some)
-    limits: list[tuple[float, int | None]] = [(p.lam, None) for p in points if p.prefix is None]
-    limits += [(p.lam, HardBudget(cap).cap(problem.schema.prices)) for cap, found in caps for p in found if p.prefix is None]
-    told = forecast.fitted(trainer.family(kept.weights), held_out, limits)
+    told = forecast.fitted(trainer.family(kept.weights), held_out, followed(points, caps, problem.schema))
     weights = {**kept.weights, "forecast": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, weights, points, caps, kept.records, time.monotonic() - called, stopped)
+
+
+def followed(points: list[Point], caps: list[tuple[float, list[Point]]], schema: Schema) -> list[tuple[float, int | None]]:
+    """Some of the prices that were measured, and hard budgets, each at one of its prices in turn."""
+    free = [p.lam for p in points if p.prefix is None]
+    limits: list[tuple[float, int | None]] = [(lam, None) for lam in free[:: -(-len(free) // FOLLOWED) or 1]]
+    for i, (cap, found) in enumerate(caps[:: -(-len(caps) // FOLLOWED) or 1]):
+        adaptive = [p.lam for p in found if p.prefix is None]
+        limits += [(adaptive[i % len(adaptive)], HardBudget(cap).cap(schema.prices))] if adaptive else []
+    return limits
 
 
 @dataclass(frozen=True, eq=False)

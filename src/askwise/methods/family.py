@@ -38,7 +38,7 @@ MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
 FOLLOWED = 10  # prices, and as many hard budgets, at which forecasts are set right
-LAST_GLANCES = 28  # what the last measurements take, on as many rows: the frontier 8, mean costs 7, hard budgets 10, forecasts 3
+LAST_GLANCES = 15  # what the last measurements take, on as many rows; less where rows are few
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def run(
     started, before = time.monotonic(), trainer.done  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
     due = math.inf if trainer.phase == PREFIXES else trainer.done + pause
-    aside = MEASURING  # share of the time for the last measurement
+    aside = LAST / 2  # share of the time for the last measurements, as far as is known
     while True:
         if time_limit is not None:
             left = max(began + (1 - aside) * time_limit - started, 1e-3)
@@ -176,7 +176,7 @@ def run(
                 watch(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
-                aside = max(aside, min(LAST, LAST_GLANCES * glance / time_limit))
+                aside = max(aside, min(LAST, LAST_GLANCES * glance / time_limit))  # what is done never goes back
             due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
             if save is not None:
                 save(_state(trainer, kept))
@@ -194,7 +194,11 @@ def run(
         some = some[: max(FEWEST, most)]
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
-    points = [spending(trainer.family(kept.weights), p, (problem, judging), most, seed) for p in points]
+    on = hull([p.found.cost for p in points], [-p.found.loss for p in points]).tolist()
+    points = [
+        spending(trainer.family(kept.weights), p, (problem, judging), most, seed)
+        for i, p in enumerate(points) if p.prefix is not None or i in on
+    ]  # fmt: skip
     caps = under_caps(trainer, kept.weights, validation, some)
     told = forecast.fitted(trainer.family(kept.weights), held_out, followed(points, caps, problem.schema))
     weights = {**kept.weights, "forecast": told.astype(np.float32)}

@@ -322,6 +322,40 @@ def test_what_was_told_and_paid_keeps_to_the_budget():
         made("family").session(budget=1, answers={"pressure": 0.1})
 
 
+def test_what_may_be_told_is_the_hard_budget_and_what_is_asked_keeps_to_the_measured_one():
+    made_ = family(seed=2)
+    better = tuple(replace(p, loss=p.loss / 2) for p in made_.points)
+    caps = tuple((cap, better if cap < 1 else points) for cap, points in made_.caps)
+    model = replace(made_, caps=caps, budget=HardBudget("1.9"))
+    keeps = float(model.schema.prices.money(model.cap))
+    assert keeps < 1
+    assert model.session().budget == model.session().next().left == 1.9
+    for i, row in ROWS.iterrows():
+        session = begun(model, row, case_id=i)
+        *_, end = through(session, row)
+        assert end.decision == model.predict(ROWS.iloc[[i]], ids=[i])[0]
+        assert end.cost <= keeps
+        assert end.left == pytest.approx(1.9 - end.cost)
+    session = model.session()
+    session.tell("pressure", 0.25)  # 1.5, which nobody would have asked for
+    assert session.next().decision is not None
+    assert session.next().left == pytest.approx(0.4)
+    assert f"within the {keeps:g} of the budget that it keeps to" in session.next().reason
+    session.tell("town", "Rom")
+    assert (session.cost, session.next().left) == (1.8, pytest.approx(0.1))
+    with pytest.raises(InputError, match=r"costs 2, and it may cost 1\.9"):
+        session.tell("smoker", True)
+    assert model.session(budget=1.6).budget == 1.6
+    assert alike(Session.replay(model, session.trace()).trace(), session.trace())
+
+
+def test_a_budget_between_two_prices_is_named_as_it_was_given():
+    session = made("family").session(budget="0.05")
+    assert (session.budget, session.next().left) == (0.05, 0.05)
+    with pytest.raises(InputError, match=r"costs 0\.1, and it may cost 0\.05"):
+        session.tell("age", 50)
+
+
 def test_a_classifier_has_sessions_too():
     X, y = table(80)
     fitted = CostlyClassifier(algorithm="paper", config=QUICK, random_state=0).fit(X, y)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -55,7 +56,7 @@ class Session:
         self._draw = draw
         schema = model.schema
         no = np.zeros(schema.n_tests, bool)
-        self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, _cap(self.model, budget))
+        self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, *_limits(self.model, budget))
         self._free = frozenset(model.form.index(name) for name in model.known)  # for everyone
         self._refused: dict[int, None] = {}
         self._values: dict[int, Any] = {}  # as they were told, in this order
@@ -184,10 +185,10 @@ class Session:
 
     def _afford(self) -> None:
         """Whether what was told keeps to the budget."""
-        cap = self._waiting.cap
-        if cap is not None and (units := self._units()) > cap:
-            money, last = self.model.schema.prices.money, self.model.schema.tests[next(reversed(self._values))]
-            raise InputError(f"with test {last!r} this case costs {money(units):g}, and it may cost {money(cap):g}; "
+        most, prices = self._waiting.most, self.model.schema.prices
+        if most is not None and (units := self._units()) * prices.unit > most:
+            last = self.model.schema.tests[next(reversed(self._values))]
+            raise InputError(f"with test {last!r} this case costs {prices.money(units):g}, and it may cost {float(most):g}; "
                              "tell it with paid=False if it cost nothing")  # fmt: skip
 
     def _units(self) -> int:
@@ -214,9 +215,9 @@ class Session:
 
     @property
     def budget(self) -> float | None:
-        """What this case may cost at most."""
-        cap = self._waiting.cap
-        return None if cap is None else float(self.model.schema.prices.money(cap))
+        """What this case may cost at most. What is asked may keep to a smaller limit, see `Model.cap`."""
+        most = self._waiting.most
+        return None if most is None else float(most)
 
     @property
     def known(self) -> dict[str, Any]:
@@ -352,13 +353,17 @@ def _at(model: Model, budget: Budget) -> Model:
     return model.at(budget)
 
 
-def _cap(model: Model, budget: Any) -> int | None:
-    """What a case may cost at most, in units."""
-    if budget is None or isinstance(budget, Budget):
-        return model.cap
-    mine = Budget(hard=exact(budget, "the budget of the session")).cap(model.schema.prices)
-    assert mine is not None
-    return mine if model.cap is None else min(model.cap, mine)
+def _limits(model: Model, budget: Any) -> tuple[int | None, Fraction | None]:
+    """The units that what is asked keeps to, and what a case may cost at most, which may be more: see `Model.cap`."""
+    prices, hard = model.schema.prices, model.budget.hard
+    own = None if budget is None or isinstance(budget, Budget) else exact(budget, "the budget of the session")
+    given = [amount for amount in (hard, own) if amount is not None]
+    if not given:
+        return None, None
+    most = min(*given, prices.total * prices.unit)
+    cap = Budget(hard=most).cap(prices)
+    assert cap is not None
+    return cap if model.cap is None else min(model.cap, cap), most
 
 
 def _name(case_id: Any) -> str:

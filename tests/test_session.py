@@ -394,7 +394,7 @@ def test_an_existing_classifier_cannot_be_asked():
         ("age", 1e300, "too large"),
         ("age", 150, r"told 150, but training saw 2\d to 8\d; correct it, or say outside=True"),
         ("age", -1, "but training saw"),
-        ("age", None, r"without a value; give it, or refuse\('age'\)"),
+        ("age", None, "without a value; give it, or refuse the test"),
         ("age", float("nan"), "without a value"),
         ("age", "  ", "without a value"),
         ("age", {"agee": 3}, "does not reveal the column 'agee'; did you mean 'age'"),
@@ -425,6 +425,43 @@ def test_a_real_patient_may_lie_outside():
     assert made("family").session({"age": 101}, outside=["age"]).known == {"age": 101}
     with pytest.raises(InputError, match="training saw"):
         made("family").session({"age": 101}, outside=["town"])
+
+
+def test_what_the_session_says_of_outside_holds_for_what_is_told_later():
+    model = made("family")
+    for outside in (True, ["age"], "age"):
+        session = model.session(outside=outside)
+        session.tell("age", 101)
+        assert session.what_if("town", "Rom").cost == pytest.approx(0.4)
+        again = Session.replay(model, json.loads(json.dumps(session.trace())))
+        again.undo()
+        again.tell("age", 102)
+        with pytest.raises(InputError, match="training saw"):
+            model.session(outside=outside).tell("age", 103, outside=False)
+    with pytest.raises(InputError, match="training did not see"):
+        model.session(outside=["age"]).tell("colour", "pink")
+    with pytest.raises(InputError, match="there is no test 'agee'; did you mean 'age'"):
+        model.session(outside=["agee"])
+    with pytest.raises(InputError, match="outside is 1; it must be True, False or the names of tests"):
+        model.session(outside=1)
+
+
+def test_a_word_that_was_rare_or_never_there_is_insisted_on():
+    X, y = table()
+    X["town"] = [f"town {i % 40}" for i in range(len(X))]
+    session = family(X, y, **PRICES).session()
+    assert session.model.form.fields("town")[0].others
+    for slip in ("tell x 3", "udno", "town 39"):
+        with pytest.raises(InputError, match=rf"told '{slip}', which is none of its common values; .*'town 0', .*outside=True"):
+            session.tell("town", slip)
+    session.tell("town", "Ulm", outside=True)
+    assert session.answers == {"town": "Ulm"}
+
+
+@pytest.mark.parametrize("draw", [2, -5, float("nan"), "x", [0.5]])
+def test_a_draw_is_from_0_to_1(draw):
+    with pytest.raises(InputError, match=r"draw is .*; it must be a number from 0 to 1"):
+        made("a mixture").session(draw=draw)
 
 
 def test_values_may_come_as_text_or_from_numpy():

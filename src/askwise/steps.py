@@ -103,7 +103,7 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
     spent = schema.prices.cost(held, free)
     # who was told more than the policy would have asked for goes on with what is free, or decides
-    cap = None if waiting[0].cap is None else np.maximum([w.cap for w in waiting], spent)
+    cap = None if waiting[0].cap is None else np.maximum(np.array([w.cap for w in waiting]), spent)
     policy = model.policy
     arm: Any = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
     looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)

@@ -55,7 +55,7 @@ class Session:
         self.model = _at(model, budget) if isinstance(budget, Budget) else model
         self.case_id = uuid.uuid4().hex if case_id is None else _name(case_id)
         self._draw = None if draw is None else _number(draw)
-        self._outside = _checked(outside, model)
+        self._outside = model.form.outside(outside)
         schema = model.schema
         no = np.zeros(schema.n_tests, bool)
         self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, *_limits(self.model, budget))
@@ -385,18 +385,6 @@ def _named(given: Any, what: str) -> Mapping[str, Any]:
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f"{what} is {type(given).__name__!r}; it must be values by test, {{test: value}}")
     return given or {}
-
-
-def _checked(outside: Any, model: Model) -> bool | list[str]:
-    """Whether values may lie outside, or for which tests they may."""
-    if isinstance(outside, (bool, np.bool_)):
-        return bool(outside)
-    if not isinstance(outside, Collection):
-        raise InputError(f"outside is {outside!r}; it must be True, False or the names of tests")
-    names = [outside] if isinstance(outside, str) else list(outside)
-    for name in names:
-        model.form.index(name)
-    return names or False
 
 
 def _number(draw: Any) -> float:

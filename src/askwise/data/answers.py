@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -67,6 +67,17 @@ class Form:
         if found is None:
             raise InputError(f"there is no test {_short(test)}; {did_you_mean(test, self.tests)}")
         return found
+
+    def outside(self, given: Any) -> bool | list[str]:
+        """Whether values may lie outside of what training saw, or the tests whose values may."""
+        if isinstance(given, (bool, np.bool_)):
+            return bool(given)
+        if not isinstance(given, Collection):
+            raise InputError(f"outside is {_short(given)}; it must be True, False or the names of tests")
+        names = [given] if isinstance(given, str) else list(given)
+        for name in names:
+            self.index(name)
+        return names or False
 
     def fields(self, test: str) -> tuple[Field, ...]:
         """What may be answered to a test: one field for each column that it reveals."""

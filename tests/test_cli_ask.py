@@ -3,10 +3,12 @@
 import io
 import json
 
+import pandas as pd
 import pytest
 
 import askwise
 from askwise import AverageBudget, Session
+from askwise.asking import _range
 from commands import ok, run
 from models import alike, family, paper, table
 
@@ -85,6 +87,32 @@ def test_a_wrong_value_is_asked_again_and_one_from_outside_is_insisted_on(folder
     assert "or end it with ! if it is right" in said
     assert "'pink', which training did not see" in said
     assert json.loads((folder / "t.json").read_text())["answers"] == {"age": 999, "colour": "red"}
+
+
+def test_what_is_known_may_lie_outside_too(folder, typed):
+    typed("")
+    code, _, said = run("ask", folder / "m.askwise", "--known", "age=500")
+    assert code == 2
+    assert "training saw" in said
+    assert "or end it with ! if it is right" in said
+    typed("stop", "")
+    ok("ask", folder / "form.askwise", "--known", "age=95!", "--known", "form=true; red; Ulm!", "--trace", folder / "t.json")
+    known = {"age": 95, "form": {"smoker": True, "colour": "red", "town": "Ulm"}}
+    assert json.loads((folder / "t.json").read_text())["known"] == known
+
+
+def test_a_slip_is_not_taken_for_a_town(folder, typed):
+    X, y = table()
+    X["town"] = [f"town {i % 40}" for i in range(len(X))]
+    X["since"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(range(len(X)), "D")
+    model = family(X[["town", "since"]], y, costs={"town": 1, "since": 1})
+    assert _range(model.form.fields("since")[0]) == "[2024-01-01 to 2024-07-18]"
+    model.save(folder / "towns.askwise")
+    typed("tell since", "udno", "tell town=udno", "tell town=Ulm!", "refuse", "stop", "")
+    said = ok("ask", folder / "towns.askwise", "--trace", folder / "t.json", "--budget", "1.5")
+    assert "was told 'udno', which is none of its common values" in said
+    trace = json.loads((folder / "t.json").read_text())
+    assert (trace["answers"], trace["budget"]) == ({"town": "Ulm"}, 1.5)
 
 
 def test_the_end_of_the_input_decides(folder, typed):

@@ -218,6 +218,11 @@ def test_the_graph_says_what_it_is(tmp_path):
     assert said["classes"] == ["ill", "well"]
     assert said["known"] == ["age"]
     assert [i.name for i in graph.get_inputs()] == ["values", "mask", "legal", "price", "left"]
+    assert said["cap"] is None
+    hard = family(budget=HardBudget("1.9") & AverageBudget(1))  # between two measured limits
+    hard.export(tmp_path / "hard.onnx")
+    said = OnnxPolicy(hard, tmp_path / "hard.onnx").run.get_modelmeta().custom_metadata_map
+    assert float(said["cap"]) == hard.schema.prices.money(hard.cap) < hard.session().budget == 1.9
 
 
 @pytest.mark.parametrize("make", [family, paper])

@@ -174,6 +174,15 @@ def test_the_price_is_that_of_the_budget() -> None:
     for budget in (Budget(), AverageBudget(1), AverageBudget(1) & HardBudget(2)):
         with pytest.raises(InputError, match="needs a price"):
             CostlyEnv(blood(), budget)
+    for wrong in (None, 0.5):
+        with pytest.raises(InputError, match=rf"budget is {wrong}; it must be Tradeoff\(lam\)"):
+            CostlyVectorEnv(blood(), wrong)
+    for env in (CostlyEnv(blood(), Tradeoff(0.25)), CostlyVectorEnv(blood(), Tradeoff(0.25))):
+        for price in ("x", float("nan"), float("inf"), -1, None, True):
+            with pytest.raises(InputError, match=f"price is {price!r}; it must be a finite number, 0 or more"):
+                env.price = price
+        env.price = np.float32(0.5)
+        assert env.price == 0.5
     with pytest.raises(InputError, match="no target"):
         CostlyEnv(replace(plain(), y=None), Tradeoff(1))
 

@@ -240,3 +240,40 @@ def test_what_cannot_be_used_is_refused():
     with pytest.raises(InputError, match="was told without its column"):
         model().decide(1, dict.fromkeys(VALUES, lambda case: {}), outside=False)
     assert np.isfinite(model().decide(1, {}).probability)
+
+
+@pytest.mark.parametrize(("settings", "words"), [
+    ({"timeout": "5"}, "timeout is '5'; it must be a number of seconds above 0"),
+    ({"timeout": float("nan")}, "timeout is nan"),
+    ({"timeout": float("inf")}, "timeout is inf"),
+    ({"wait": -1}, "wait is -1; it must be a number of seconds, 0 or more"),
+    ({"wait": "1"}, "wait is '1'"),
+    ({"failures": "x"}, "failures is 'x'; it must be a tuple of exceptions"),
+    ({"failures": OSError}, "it must be a tuple of exceptions"),
+    ({"failures": ("x",)}, "it must be a tuple of exceptions"),
+])  # fmt: skip
+def test_settings_that_make_no_sense_are_refused(settings, words):
+    with pytest.raises(InputError, match=words):
+        Provider(len, **settings)
+
+
+@pytest.mark.parametrize("given", [None, 5, {0: 1, 1: 2}, "ab"])
+def test_a_provider_of_many_cases_must_give_a_list(given):
+    provider = Provider(lambda cases: given, batch=True)
+    with pytest.raises(InputError, match=f"a provider gave {type(given).__name__!r} for 2 cases; it must give a list"):
+        model().decide_many([0, 1], dict.fromkeys(VALUES, provider))
+
+
+def test_an_error_says_of_which_case():
+    def fetch(test):
+        return lambda case: [] if case == 2 else VALUES[test]
+
+    providers, memory = {test: fetch(test) for test in VALUES}, {}
+    with pytest.raises(InputError, match=r"^case 'C': test '\w+' was told \[\]; it must be"):
+        model().decide_many([0, 1, 2], providers, case_ids=["A", "B", "C"], cache=memory)
+    assert memory
+    assert "C" not in {case for _, case in memory}
+    with pytest.raises(InputError, match=r"^case 2: test "):
+        model().decide_many([0, 1, 2], providers)
+    with pytest.raises(InputError, match=r"^case 1: there is no test 'agee'"):
+        model().decide_many([0, 1], providers, known=[{}, {"agee": 1}])

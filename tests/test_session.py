@@ -322,6 +322,40 @@ def test_what_was_told_and_paid_keeps_to_the_budget():
         made("family").session(budget=1, answers={"pressure": 0.1})
 
 
+def test_what_may_be_told_is_the_hard_budget_and_what_is_asked_keeps_to_the_measured_one():
+    made_ = family(seed=2)
+    better = tuple(replace(p, loss=p.loss / 2) for p in made_.points)
+    caps = tuple((cap, better if cap < 1 else points) for cap, points in made_.caps)
+    model = replace(made_, caps=caps, budget=HardBudget("1.9"))
+    keeps = float(model.schema.prices.money(model.cap))
+    assert keeps < 1
+    assert model.session().budget == model.session().next().left == 1.9
+    for i, row in ROWS.iterrows():
+        session = begun(model, row, case_id=i)
+        *_, end = through(session, row)
+        assert end.decision == model.predict(ROWS.iloc[[i]], ids=[i])[0]
+        assert end.cost <= keeps
+        assert end.left == pytest.approx(1.9 - end.cost)
+    session = model.session()
+    session.tell("pressure", 0.25)  # 1.5, which nobody would have asked for
+    assert session.next().decision is not None
+    assert session.next().left == pytest.approx(0.4)
+    assert f"within the {keeps:g} of the budget that it keeps to" in session.next().reason
+    session.tell("town", "Rom")
+    assert (session.cost, session.next().left) == (1.8, pytest.approx(0.1))
+    with pytest.raises(InputError, match=r"costs 2, and it may cost 1\.9"):
+        session.tell("smoker", True)
+    assert model.session(budget=1.6).budget == 1.6
+    assert alike(Session.replay(model, session.trace()).trace(), session.trace())
+
+
+def test_a_budget_between_two_prices_is_named_as_it_was_given():
+    session = made("family").session(budget="0.05")
+    assert (session.budget, session.next().left) == (0.05, 0.05)
+    with pytest.raises(InputError, match=r"costs 0\.1, and it may cost 0\.05"):
+        session.tell("age", 50)
+
+
 def test_a_classifier_has_sessions_too():
     X, y = table(80)
     fitted = CostlyClassifier(algorithm="paper", config=QUICK, random_state=0).fit(X, y)
@@ -360,7 +394,7 @@ def test_an_existing_classifier_cannot_be_asked():
         ("age", 1e300, "too large"),
         ("age", 150, r"told 150, but training saw 2\d to 8\d; correct it, or say outside=True"),
         ("age", -1, "but training saw"),
-        ("age", None, r"without a value; give it, or refuse\('age'\)"),
+        ("age", None, "without a value; give it, or refuse the test"),
         ("age", float("nan"), "without a value"),
         ("age", "  ", "without a value"),
         ("age", {"agee": 3}, "does not reveal the column 'agee'; did you mean 'age'"),
@@ -391,6 +425,43 @@ def test_a_real_patient_may_lie_outside():
     assert made("family").session({"age": 101}, outside=["age"]).known == {"age": 101}
     with pytest.raises(InputError, match="training saw"):
         made("family").session({"age": 101}, outside=["town"])
+
+
+def test_what_the_session_says_of_outside_holds_for_what_is_told_later():
+    model = made("family")
+    for outside in (True, ["age"], "age"):
+        session = model.session(outside=outside)
+        session.tell("age", 101)
+        assert session.what_if("town", "Rom").cost == pytest.approx(0.4)
+        again = Session.replay(model, json.loads(json.dumps(session.trace())))
+        again.undo()
+        again.tell("age", 102)
+        with pytest.raises(InputError, match="training saw"):
+            model.session(outside=outside).tell("age", 103, outside=False)
+    with pytest.raises(InputError, match="training did not see"):
+        model.session(outside=["age"]).tell("colour", "pink")
+    with pytest.raises(InputError, match="there is no test 'agee'; did you mean 'age'"):
+        model.session(outside=["agee"])
+    with pytest.raises(InputError, match="outside is 1; it must be True, False or the names of tests"):
+        model.session(outside=1)
+
+
+def test_a_word_that_was_rare_or_never_there_is_insisted_on():
+    X, y = table()
+    X["town"] = [f"town {i % 40}" for i in range(len(X))]
+    session = family(X, y, **PRICES).session()
+    assert session.model.form.fields("town")[0].others
+    for slip in ("tell x 3", "udno", "town 39"):
+        with pytest.raises(InputError, match=rf"told '{slip}', which is none of its common values; .*'town 0', .*outside=True"):
+            session.tell("town", slip)
+    session.tell("town", "Ulm", outside=True)
+    assert session.answers == {"town": "Ulm"}
+
+
+@pytest.mark.parametrize("draw", [2, -5, float("nan"), "x", [0.5]])
+def test_a_draw_is_from_0_to_1(draw):
+    with pytest.raises(InputError, match=r"draw is .*; it must be a number from 0 to 1"):
+        made("a mixture").session(draw=draw)
 
 
 def test_values_may_come_as_text_or_from_numpy():

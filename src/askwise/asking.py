@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.policy import uniform
-from askwise.errors import InputError
+from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.files import write_whole
 from askwise.model import Model
 from askwise.providers import Decided, decide_many
@@ -23,7 +23,14 @@ HELP = """answer with a value, or:
   undo                take back the last answer, refusal or stop
   stop                decide now
   ?                   this help
-A value that training never saw is taken with ! at its end. The end of the input means stop."""
+A value that training hardly or never saw is taken with ! at its end. The end of the input means stop."""
+
+
+WORDS = {
+    OUTSIDE: "end it with ! if it is right",
+    FREE: "use known if it cost nothing",
+    REFUSE: "give it, or type refuse if it is not available",
+}
 
 
 def ask(given: argparse.Namespace, model: Model) -> None:
@@ -35,13 +42,25 @@ def ask(given: argparse.Namespace, model: Model) -> None:
         return
     if given.json:
         raise InputError("--json prints what came of cases in a file; say --simulate FILE")
-    known = dict(_pair(text, "--known") for text in given.known or ())
-    session = model.session(known, case_id=given.case_id, budget=given.budget)
+    session = _begun(given, model)
     try:
         _talk(session)
     finally:
         if given.trace is not None:
             write_whole(given.trace, (json.dumps(session.trace(), indent=1) + "\n").encode())
+
+
+def _begun(given: argparse.Namespace, model: Model) -> Session:
+    """The session that the options describe."""
+    known, outside = {}, []
+    try:
+        for text in given.known or ():
+            name, value = _pair(text, "--known")
+            known[name], insisted = _value(model, name, value)
+            outside += [name] if insisted else []
+        return model.session(known, case_id=given.case_id, budget=given.budget, outside=outside)
+    except InputError as error:
+        raise InputError(reworded(error, WORDS)) from None
 
 
 def _talk(session: Session) -> None:
@@ -62,7 +81,7 @@ def _talk(session: Session) -> None:
         try:
             _obey(session, step, line.strip())
         except InputError as error:
-            print(f"  {error}".replace("say outside=True", "end it with !").replace("tell it with paid=False", "use known"))
+            print(f"  {reworded(error, WORDS)}")
 
 
 def _obey(session: Session, step: Step, line: str) -> None:
@@ -87,22 +106,22 @@ def _obey(session: Session, step: Step, line: str) -> None:
             name, value = _pair(rest, word)
             _tell(session, name, value, paid=word == "tell")
         case "if" if rest:
-            value, outside = _value(session, _asked(step), rest)
+            value, outside = _value(session.model, _asked(step), rest)
             print("  " + _brief(session, session.what_if(_asked(step), value, outside=outside)))
         case _:
             _tell(session, _asked(step), line)
 
 
 def _tell(session: Session, test: str, text: str, paid: bool = True) -> None:
-    value, outside = _value(session, test, text)
+    value, outside = _value(session.model, test, text)
     session.tell(test, value, paid=paid, outside=outside)
 
 
-def _value(session: Session, test: str, text: str) -> tuple[Any, bool]:
+def _value(model: Model, test: str, text: str) -> tuple[Any, bool]:
     """What was typed: a value, or one for each column, separated by ; and whether it was insisted on."""
     outside = text.endswith("!")
     text = text.removesuffix("!").strip()
-    fields = session.model.form.fields(test)
+    fields = model.form.fields(test)
     if len(fields) == 1:
         return _unquoted(text), outside
     parts = [part.strip() for part in text.split(";")]
@@ -127,7 +146,7 @@ def _pair(text: str, where: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise InputError(f"{where} {text!r} is no pair; it must be TEST=VALUE")
-    return name.strip(), _unquoted(value.strip())
+    return name.strip(), value.strip()
 
 
 # ---------------------------------------------------------------------- words
@@ -150,9 +169,11 @@ def _range(field: Any) -> str:
         return f"[{', '.join(field.categories[:8])}{', ...' if len(field.categories) > 8 or field.others else ''}]"
     if field.kind == "boolean":
         return "[true, false]"
-    return (
-        "" if field.low is None else f"[{field.low:g} to {field.high:g}]" if field.kind == "number" else f"[{field.low} to ...]"
-    )
+    if field.low is None:
+        return ""
+    if field.kind == "number":
+        return f"[{field.low:g} to {field.high:g}]"
+    return f"[{field.low} to {field.high}]".replace("T00:00:00", "")
 
 
 def _brief(session: Session, step: Step) -> str:

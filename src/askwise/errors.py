@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class AskwiseError(ValueError):
@@ -16,6 +16,21 @@ class InputError(AskwiseError):
 
 class StateError(AskwiseError):
     """A file that does not hold what it should, or belongs to another run."""
+
+
+# What to do about it, in the words of Python; the terminal, the API and the page put their own in the place of these.
+OUTSIDE = "say outside=True if it is right"
+FREE = "tell it with paid=False if it cost nothing"
+REFUSE = "give it, or refuse the test if it is not available"
+UNDO = "undo it first"
+
+
+def reworded(error: object, words: Mapping[str, str]) -> str:
+    """An error's sentence with other words for what to do about it."""
+    sentence = str(error)
+    for ours, theirs in words.items():
+        sentence = sentence.replace(ours, theirs)
+    return sentence
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -56,6 +56,8 @@ class _Play:
     """B cases whose actions come from outside."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
+        if not isinstance(budget, Budget):
+            raise InputError(f"budget is {budget!r}; it must be Tradeoff(lam) or HardBudget(b), or both joined by &")
         self.problem, self.schema = problem.labelled(), problem.schema
         if budget.lam is None and (budget.hard is None or budget.average is not None):
             raise InputError(
@@ -155,7 +157,23 @@ class _Play:
         return f"{what}, which costs {cost:g}, but {left:g} of the hard budget is left"
 
 
-class CostlyEnv(gymnasium.Env[Floats, np.int64]):
+class _Priced:
+    """The price λ of an environment, which may be set between steps."""
+
+    _price: float
+
+    @property
+    def price(self) -> float:
+        return self._price
+
+    @price.setter
+    def price(self, price: Any) -> None:
+        if not isinstance(price, (int, float, np.number)) or isinstance(price, bool) or not 0 <= price < np.inf:
+            raise InputError(f"price is {price!r}; it must be a finite number, 0 or more")
+        self._price = float(price)
+
+
+class CostlyEnv(_Priced, gymnasium.Env[Floats, np.int64]):
     """One case at a time. Actions: a class each, then the existing classifier if there is one, then a test each.
 
     `price` is λ: that of the budget, or one that breaks ties towards stopping where there is only a hard budget. It may be set
@@ -193,7 +211,7 @@ class CostlyEnv(gymnasium.Env[Floats, np.int64]):
         return {key: value[0] if value.ndim > 1 else value[0].item() for key, value in self._play.info().items()}
 
 
-class CostlyVectorEnv(gymnasium.vector.VectorEnv[Floats, Ints, Any]):
+class CostlyVectorEnv(_Priced, gymnasium.vector.VectorEnv[Floats, Ints, Any]):
     """`num_envs` cases side by side; each step is one computation for all of them. Otherwise as `CostlyEnv`.
 
     A case that is decided makes room for a new one in the same step, its last observation being in `info["final_obs"]`, or with

@@ -130,7 +130,7 @@ class Model:
 
     @property
     def cap(self) -> int | None:
-        """What no case may exceed, in units of the prices."""
+        """What no case may exceed by what it is asked, in units of the prices: the hard budget or a smaller measured one."""
         return self._limited[0].cap(self.schema.prices)
 
     @property

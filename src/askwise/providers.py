@@ -11,9 +11,11 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 from askwise.data.values import missing
@@ -42,8 +44,12 @@ class Provider:
             raise InputError(f"a provider is {self.function!r}; it must be a function of a case")
         if not isinstance(self.retries, int) or self.retries < 0:
             raise InputError(f"retries is {self.retries!r}; it must be a whole number, 0 or more")
-        if self.timeout is not None and not self.timeout > 0:
+        if self.timeout is not None and not (_is_number(self.timeout) and 0 < self.timeout < threading.TIMEOUT_MAX):
             raise InputError(f"timeout is {self.timeout!r}; it must be a number of seconds above 0, or None")
+        if not (_is_number(self.wait) and 0 <= self.wait < threading.TIMEOUT_MAX):
+            raise InputError(f"wait is {self.wait!r}; it must be a number of seconds, 0 or more")
+        if not isinstance(self.failures, (tuple, list)) or not all(_is_exception(each) for each in self.failures):
+            raise InputError(f"failures is {self.failures!r}; it must be a tuple of exceptions such as (OSError,)")
 
     @property
     def _passing(self) -> tuple[type[BaseException], ...]:
@@ -69,6 +75,7 @@ class _Case:
     case: Any
     session: Session
     key: Hashable
+    name: str  # for messages
     failures: dict[str, str] = field(default_factory=dict)
     vain: list[str] = field(default_factory=list)
 
@@ -172,24 +179,27 @@ class _Desk:
             if given is not None and len(given) != len(every):
                 raise InputError(f"{what} is given for {len(given)} of {len(every)} cases; give one for each")
         self.cases = [
-            self._case(model, case, budget=budget, **{name: given[i] for name, given in own.items() if given is not None})
+            self._case(model, i, case, budget=budget, **{name: given[i] for name, given in own.items() if given is not None})
             for i, case in enumerate(every)
         ]
 
     def _case(
-        self, model: Model, case: Any, known: Mapping[str, Any] | None = None, refused: Iterable[str] = (), **more: Any
+        self, model: Model, i: int, case: Any, known: Mapping[str, Any] | None = None, refused: Iterable[str] = (), **more: Any
     ) -> _Case:
+        case_id = more.get("case_id")
+        name = f"case {i if case_id is None else case_id!r}"
         said = case if isinstance(case, Mapping) else {}
         there = {test: said[test] for test in model.form.tests if test in said and test not in self.providers}
         there = {test: value for test, value in there.items() if not missing(value)}
         there |= known or {}
         gone = [test for test in model.form.tests if test not in self.providers and test not in there]
         gone += [test for test in refused if test not in gone]
-        session = Session(model, there, refused=gone, outside=self.outside, **more)
-        key = case if more.get("case_id") is None else more["case_id"]
+        with _naming(name):
+            session = Session(model, there, refused=gone, outside=self.outside, **more)
+        key = case if case_id is None else case_id
         if self.cache is not None and not isinstance(key, Hashable):
             raise InputError("a cache needs to know the case again; give a case_id for each case")
-        return _Case(case, session, key)
+        return _Case(case, session, key, name)
 
     def rounds(self) -> Rounds:
         """Yields what is needed next, and takes the results."""
@@ -220,13 +230,14 @@ class _Desk:
         failed = isinstance(result, _Failed)
         if failed:
             case.failures[test] = result.reason
-        elif self.cache is not None:
-            self.cache[test, case.key] = result
         if failed or result is Unavailable or isinstance(result, Unavailable) or missing(result):
             case.vain.append(test)
             case.session.refuse(test)
         else:
-            case.session.tell(test, result, outside=self.outside)
+            with _naming(case.name):
+                case.session.tell(test, result)
+        if self.cache is not None and not failed:
+            self.cache[test, case.key] = result
 
     def decided(self) -> list[Decided]:
         return [self._decided(case) for case in self.cases]
@@ -237,6 +248,23 @@ class _Desk:
         return Decided(
             case.session, step.decision, step.probability, step.cost, tuple(case.session.answers), tuple(case.vain), case.failures
         )
+
+
+@contextmanager
+def _naming(case: str) -> Iterator[None]:
+    """Says of which case a value makes no sense."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{case}: {error}") from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_exception(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
 
 
 # ---------------------------------------------------------------------- calls
@@ -321,6 +349,10 @@ def _spread(results: Any, cases: list[Any]) -> list[Any]:
     """The results of a provider that takes a list; if it failed, it failed for all."""
     if isinstance(results, (_Failed, Unavailable)) or results is Unavailable:
         return [results] * len(cases)
+    if not isinstance(results, Iterable) or isinstance(results, (str, bytes, Mapping)):
+        raise InputError(
+            f"a provider gave {type(results).__name__!r} for {len(cases)} cases; it must give a list with a result for each"
+        )
     found = list(results)
     if len(found) != len(cases):
         raise InputError(f"a provider gave {len(found)} results for {len(cases)} cases; it must give one for each")

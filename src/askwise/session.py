@@ -7,8 +7,10 @@ torch, unless the model has an encoder of the user's own.
 from __future__ import annotations
 
 import copy
+import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -18,7 +20,7 @@ from askwise.core.budget import Budget
 from askwise.core.policy import uniform
 from askwise.core.prices import exact
 from askwise.core.problem import hash_cases
-from askwise.errors import InputError, StateError
+from askwise.errors import FREE, UNDO, InputError, StateError
 from askwise.model import Model
 from askwise.steps import Expected, Option, Step, Waiting, steps
 
@@ -32,8 +34,8 @@ class Session:
 
     known: {test: value}, free of charge. case_id: what a mixture's draw depends on; a random one if it is not given. budget: what
     this case may cost at most, or a `Budget` as in `Model.at`. answers, refused: what `tell` and `refuse` would be called with.
-    outside: whether values may lie outside of what training saw, or the names of the tests whose values may. draw: from 0 to 1,
-    instead of the case's own.
+    outside: whether values may lie outside of what training saw, or the names of the tests whose values may; it holds for `tell`
+    too. draw: from 0 to 1, instead of the case's own.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class Session:
             raise InputError("this model has an existing classifier, which a session cannot ask; use predict or acquire")
         self.model = _at(model, budget) if isinstance(budget, Budget) else model
         self.case_id = uuid.uuid4().hex if case_id is None else _name(case_id)
-        self._draw = draw
+        self._draw = None if draw is None else _number(draw)
+        self._outside = model.form.outside(outside)
         schema = model.schema
         no = np.zeros(schema.n_tests, bool)
-        self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, _cap(self.model, budget))
+        self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, *_limits(self.model, budget))
         self._free = frozenset(model.form.index(name) for name in model.known)  # for everyone
         self._refused: dict[int, None] = {}
         self._values: dict[int, Any] = {}  # as they were told, in this order
@@ -64,10 +67,10 @@ class Session:
         self._step: Step | None = None
         self.stopped = False
         for test, value in _named(known, "known").items():
-            self._put(test, value, False, _may(outside, test))
-        self._start = {test: _may(outside, test) for test in known or {}}
+            self._put(test, value, False, self._may(test))
+        self._start = tuple(known or ())
         for test, value in _named(answers, "answers").items():
-            self._tell(test, value, True, _may(outside, test))
+            self._tell(test, value, True, None)
         self._afford()
         for test in (refused,) if isinstance(refused, str) else refused:
             self._refuse(test)
@@ -87,7 +90,7 @@ class Session:
             self._open()
         return self.next()
 
-    def what_if(self, test: str, value: Any, *, outside: bool = False) -> Step:
+    def what_if(self, test: str, value: Any, *, outside: bool | None = None) -> Step:
         """What would come next if this were told. Nothing changes."""
         other = copy.copy(self)
         other._waiting = self._waiting.copy()
@@ -103,10 +106,11 @@ class Session:
 
     # ------------------------------------------------------------------ what is answered
 
-    def tell(self, test: str, value: Any, *, paid: bool = True, outside: bool = False) -> None:
+    def tell(self, test: str, value: Any, *, paid: bool = True, outside: bool | None = None) -> None:
         """The result of a test, asked or not: a value or, of a test that reveals several columns, {column: value}.
 
-        paid: whether it cost its price. outside: the value is right although training saw none like it.
+        paid: whether it cost its price. outside: the value is right although training saw none like it; None: as the
+        session says.
         """
         self._tell(test, value, paid, outside)
         try:
@@ -132,7 +136,8 @@ class Session:
         self._open()
         return dict(entry)
 
-    def _tell(self, test: str, value: Any, paid: bool, outside: bool) -> None:
+    def _tell(self, test: str, value: Any, paid: bool, outside: bool | None) -> None:
+        outside = self._may(test) if outside is None else outside
         shown = self._put(test, value, paid, outside)
         i = self.model.form.tests[test]
         entry = {"do": "tell", "test": test, "value": shown, "paid": bool(paid), "outside": bool(outside)}
@@ -144,12 +149,16 @@ class Session:
         """Whether it was not refused before."""
         i = self.model.form.index(test)
         if self._waiting.held[i]:
-            raise InputError(f"test {test!r} was told already, so it cannot be refused; undo it first")
+            raise InputError(f"test {test!r} was told already, so it cannot be refused; {UNDO}")
         if i in self._refused:
             return False
         self._refused[i] = None
         self._enter({"do": "refuse", "test": test})
         return True
+
+    def _may(self, test: str) -> bool:
+        """Whether its value may lie outside of what training saw, where nothing else is said."""
+        return self._outside if isinstance(self._outside, bool) else test in self._outside
 
     def _enter(self, entry: dict[str, Any], was_refused: bool = False) -> None:
         self._log.append(entry)
@@ -159,7 +168,7 @@ class Session:
         form, waiting = self.model.form, self._waiting
         i = form.index(test)
         if waiting.held[i]:
-            raise InputError(f"test {test!r} was told already; undo it first")
+            raise InputError(f"test {test!r} was told already; {UNDO}")
         answer = form.read(test, value, outside)
         waiting.values[form.columns[i]] = answer.encoded
         waiting.held[i] = True
@@ -184,11 +193,11 @@ class Session:
 
     def _afford(self) -> None:
         """Whether what was told keeps to the budget."""
-        cap = self._waiting.cap
-        if cap is not None and (units := self._units()) > cap:
-            money, last = self.model.schema.prices.money, self.model.schema.tests[next(reversed(self._values))]
-            raise InputError(f"with test {last!r} this case costs {money(units):g}, and it may cost {money(cap):g}; "
-                             "tell it with paid=False if it cost nothing")  # fmt: skip
+        most, prices = self._waiting.most, self.model.schema.prices
+        if most is not None and (units := self._units()) * prices.unit > most:
+            last = self.model.schema.tests[next(reversed(self._values))]
+            raise InputError(f"with test {last!r} this case costs {prices.money(units):g}, and it may cost {float(most):g}; "
+                             f"{FREE}")  # fmt: skip
 
     def _units(self) -> int:
         return int(self.model.schema.prices.cost(self._waiting.held[None], self._waiting.known[None])[0])
@@ -214,9 +223,9 @@ class Session:
 
     @property
     def budget(self) -> float | None:
-        """What this case may cost at most."""
-        cap = self._waiting.cap
-        return None if cap is None else float(self.model.schema.prices.money(cap))
+        """What this case may cost at most. What is asked may keep to a smaller limit, see `Model.cap`."""
+        most = self._waiting.most
+        return None if most is None else float(most)
 
     @property
     def known(self) -> dict[str, Any]:
@@ -262,7 +271,7 @@ class Session:
             "unit": self.model.unit,
             "draw": {"number": self.draw, "share": self.model.blend.share, "follows": int(self.second)},
             "known": {test: self._values[self.model.form.tests[test]] for test in self._start},
-            "outside": [test for test, may in self._start.items() if may],
+            "outside": self._outside,
             "events": self._told(),
             "answers": self.answers,
             "refused": self.refused,
@@ -352,13 +361,17 @@ def _at(model: Model, budget: Budget) -> Model:
     return model.at(budget)
 
 
-def _cap(model: Model, budget: Any) -> int | None:
-    """What a case may cost at most, in units."""
-    if budget is None or isinstance(budget, Budget):
-        return model.cap
-    mine = Budget(hard=exact(budget, "the budget of the session")).cap(model.schema.prices)
-    assert mine is not None
-    return mine if model.cap is None else min(model.cap, mine)
+def _limits(model: Model, budget: Any) -> tuple[int | None, Fraction | None]:
+    """The units that what is asked keeps to, and what a case may cost at most, which may be more: see `Model.cap`."""
+    prices, hard = model.schema.prices, model.budget.hard
+    own = None if budget is None or isinstance(budget, Budget) else exact(budget, "the budget of the session")
+    given = [amount for amount in (hard, own) if amount is not None]
+    if not given:
+        return None, None
+    most = min(*given, prices.total * prices.unit)
+    cap = Budget(hard=most).cap(prices)
+    assert cap is not None
+    return cap if model.cap is None else min(model.cap, cap), most
 
 
 def _name(case_id: Any) -> str:
@@ -374,5 +387,11 @@ def _named(given: Any, what: str) -> Mapping[str, Any]:
     return given or {}
 
 
-def _may(outside: bool | Collection[str], test: str) -> bool:
-    return outside if isinstance(outside, bool) else test in outside
+def _number(draw: Any) -> float:
+    try:
+        number = float(draw)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise InputError(f"draw is {draw!r}; it must be a number from 0 to 1")
+    return number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from askwise.core.episode import Cases, State, chosen
 from askwise.core.policy import Looking, Mixture, View
-from askwise.core.prices import Bools
+from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Problem
 from askwise.model import Model, Point
 
@@ -80,10 +81,11 @@ class Waiting(NamedTuple):
     held: Bools  # F
     known: Bools  # F: held, and nothing was paid for it
     open: Bools  # F: may be asked
-    cap: int | None  # what it may cost at most, in units
+    cap: int | None  # in units: what is asked keeps to it
+    most: Fraction | None  # money: what it may cost at most, which may be more
 
     def copy(self) -> Waiting:
-        return Waiting(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap)
+        return Waiting(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap, self.most)
 
 
 def point_of(model: Model, second: bool) -> Point:
@@ -99,7 +101,9 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     free = known if known.any() else None
     problem = Problem(schema, values, None, available, free, model.loss, None, None, None)
     vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
-    cap = None if waiting[0].cap is None else np.array([w.cap for w in waiting])
+    spent = schema.prices.cost(held, free)
+    # who was told more than the policy would have asked for goes on with what is free, or decides
+    cap = None if waiting[0].cap is None else np.maximum(np.array([w.cap for w in waiting]), spent)
     policy = model.policy
     arm: Any = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
     looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)
@@ -107,7 +111,8 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     state, view = looking.state, looking.view
     assert state is not None
     assert view is not None
-    told = _Told(model, point_of(model, second), problem, held, state, view, getattr(arm, "fixed_order", None))
+    order = getattr(arm, "fixed_order", None)
+    told = _Told(model, point_of(model, second), problem, waiting, held, spent, state, view, order)
     return [
         told.decided(i, action, stopped[i]) if action < schema.first_test else told.asked(i, action - schema.first_test)
         for i, action in enumerate(choice.action.tolist())
@@ -117,11 +122,14 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
 class _Told:
     """What a policy saw in some cases, in words and amounts that people know."""
 
-    def __init__(self, model: Model, point: Point, problem: Problem, held: Bools, state: State, view: View, order: Any) -> None:
+    def __init__(
+        self, model: Model, point: Point, problem: Problem, waiting: Sequence[Waiting], held: Bools, spent: Ints, state: State,
+        view: View, order: Any,
+    ) -> None:  # fmt: skip
         prices = model.schema.prices
         self.model, self.point, self.state, self.view, self.order = model, point, state, view, order
-        self.known, self.held, self.prices = problem.known, held, prices
-        self.cost = np.asarray(prices.money(prices.cost(held, problem.known)), float)
+        self.known, self.held, self.prices, self.waiting, self.spent = problem.known, held, prices, waiting, spent
+        self.cost = np.asarray(prices.money(spent), float)
         belief = view.belief
         if belief is not None:
             self.belief = belief / belief.sum(1, keepdims=True, dtype=np.float64)
@@ -155,7 +163,7 @@ class _Told:
         if stopped:
             reason = "it was told to stop and decide"
         elif not self.state.legal[i, schema.first_test :].any():
-            reason = "there is nothing more that could be asked" + (" within the budget" if self.state.left is not None else "")
+            reason = "there is nothing more that could be asked" + self._within(i)
         else:
             reason = "no test is expected to be worth its price"
         return Step(
@@ -166,8 +174,16 @@ class _Told:
     def _probabilities(self, i: int) -> dict[Any, float]:
         return dict(zip(self.model.schema.classes, self.belief[i].tolist(), strict=True))
 
+    def _within(self, i: int) -> str:
+        cap, most = self.waiting[i].cap, self.waiting[i].most
+        if cap is None or most is None:
+            return ""
+        less = (cap + 1) * self.prices.unit <= most
+        return f" within the {self.prices.money(cap):g} of the budget that it keeps to" if less else " within the budget"
+
     def _left(self, i: int) -> float | None:
-        return None if self.state.left is None else float(self.state.left[i])
+        most = self.waiting[i].most
+        return None if most is None else float(most - int(self.spent[i]) * self.prices.unit)
 
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
         """The chosen test first, then the best others: in a fixed order those that follow, otherwise by gain."""

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from askwise.web.bodies import RIGHT, Batch, Case
+
 NEXT = "/api/models/patients/next"
 
 
@@ -82,6 +84,60 @@ def test_a_batch_gives_what_single_requests_give_and_goes_on_after_a_bad_case(cl
             alone = post(client, NEXT, case).json()
             assert (step["test"], step["decision"], step["case_id"]) == (alone["test"], alone["decision"], alone["case_id"])
     assert post(client, "/api/models/patients/batch", {"cases": []}).json() == {"steps": []}
+
+
+@pytest.mark.parametrize(("bad", "words"), [
+    ({"budget": -1}, "budget is -1; it must be a number, 0 or more, or null"),
+    ({"budget": "3"}, 'budget is "3"; it must be a number'),
+    ({"zz": 1}, "there is no field 'zz'; there are 'known', "),
+    ({"error": "x"}, "there is no field 'error'"),
+    (5, "the case is 5; it must be an object with the fields known, "),
+    ([], "the case is a list; it must be an object"),
+    ({"outside": ["zz"]}, "there is no test 'zz'"),
+    ({"budget": 0, "answers": {"pressure": 0.5}}, "send it in known if it cost nothing"),
+])  # fmt: skip
+def test_a_badly_formed_case_gets_its_own_sentence_and_the_others_go_on(client, make_client, bad, words):
+    given = {"cases": [{"stop": True}, bad, {"case_id": 3}]}
+    first, wrong, last = post(client, "/api/models/patients/batch", given).json()["steps"]
+    assert first["decision"] is not None
+    assert words in wrong["error"]
+    assert set(wrong) == {"error"}
+    assert last["case_id"] == "3"
+    assert post(make_client(log_values=True), "/api/models/patients/batch", given).status_code == 200
+
+
+def test_a_batch_without_cases_is_refused(client):
+    for body, words in (
+        ({}, "there is no field 'cases'; it must be a list of cases"),
+        ({"cases": 3}, "cases is 3; it must be a list of cases"),
+        ({"case": []}, "cases"),
+        ([], "the body is a list; it must be an object with the fields cases"),
+    ):
+        refused(post(client, "/api/models/patients/batch", body), words)
+    described = client.get("/openapi.json").json()["components"]["schemas"]["Batch"]["properties"]["cases"]
+    assert described["items"] == {"$ref": "#/components/schemas/Case"}
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ({"case_id": {"a": 1}}, "case_id is an object; it must be a text of 1 to 200 characters, a whole number below 2^63, or null"),
+    ({"outside": 1}, "outside is 1; it must be true, false or a list of names of tests"),
+    ({"outside": [1]}, "outside holds 1; it must be true, false or a list"),
+    ({"outside": ["zzz"]}, "there is no test 'zzz'"),
+    ([1], "the body is a list; it must be an object with the fields known, "),
+    ({"refused": [5]}, "refused holds 5; it must be a list of names of tests"),
+    ({"known": 3}, "known is 3; it must be an object of values by test"),
+    ({"answers": {"pressure": 1000}}, "or send outside: true if it is right"),
+    ({"answers": {"pressure": None}}, "give it, or name the test in refused if it is not available"),
+    ({"refused": ["town"], "answers": {"town": "Rom"}}, "name it in one field only"),
+    ({"known": {"town": "Rom"}, "answers": {"town": "Rom"}}, "name it in one field only"),
+    ({"budget": 0.1, "answers": {"pressure": 0.5}}, "send it in known if it cost nothing"),
+])  # fmt: skip
+def test_errors_speak_of_fields_and_not_of_python(client, body, words):
+    refused(post(client, NEXT, body), words)
+
+
+def test_every_field_has_words_for_what_is_right():
+    assert set(RIGHT) == {*Case.model_fields, *Batch.model_fields}
 
 
 def test_models_are_listed_with_what_a_client_needs_to_ask(client, models):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from askwise.core.problem import Schema
 from askwise.data.encode import Column, Encoding
 from askwise.data.values import BOOLEAN, CATEGORY, NUMBER, ORDINAL, TIME, label, missing
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import OUTSIDE, REFUSE, InputError, did_you_mean
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 LARGEST = 1e30  # deviations from the mean; the engine counts in float32
@@ -28,7 +28,7 @@ class Field:
     column: str
     kind: str  # number, boolean, time, category or ordinal
     categories: tuple[str, ...] = ()  # of an ordinal column: lowest first
-    others: bool = False  # rare categories were put together, so that other words are right too
+    others: bool = False  # rare categories were put together and are not listed here
     low: Any = None  # the range in training: numbers, or times as text
     high: Any = None
     whole: bool = False  # only whole numbers were seen
@@ -68,6 +68,17 @@ class Form:
             raise InputError(f"there is no test {_short(test)}; {did_you_mean(test, self.tests)}")
         return found
 
+    def outside(self, given: Any) -> bool | list[str]:
+        """Whether values may lie outside of what training saw, or the tests whose values may."""
+        if isinstance(given, (bool, np.bool_)):
+            return bool(given)
+        if not isinstance(given, Collection):
+            raise InputError(f"outside is {_short(given)}; it must be True, False or the names of tests")
+        names = [given] if isinstance(given, str) else list(given)
+        for name in names:
+            self.index(name)
+        return names or False
+
     def fields(self, test: str) -> tuple[Field, ...]:
         """What may be answered to a test: one field for each column that it reveals."""
         return tuple(_field(part) for part in self._parts[self.index(test)])
@@ -89,13 +100,10 @@ class Form:
                 raise InputError(f"test {test!r} does not reveal the column {_short(name)}; {did_you_mean(name, names)}")
         for name in names:
             if name not in value:
-                raise InputError(f"test {test!r} was told without its column {name!r}; {_REFUSE.format(test=test)}")
+                raise InputError(f"test {test!r} was told without its column {name!r}; {REFUSE}")
         each = [_read(test, part, value[part.name], outside) for part in parts]
         shown = {name: answer.value for name, answer in zip(names, each, strict=True)}
         return Answer(shown if len(parts) > 1 else each[0].value, np.hstack([answer.encoded for answer in each]))
-
-
-_REFUSE = "give it, or refuse({test!r}) if it is not available"
 
 
 def _field(part: Column) -> Field:
@@ -107,7 +115,7 @@ def _field(part: Column) -> Field:
 
 def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
     if missing(value) or (isinstance(value, str) and not value.strip()):
-        raise InputError(f"{_where(test, part)} was told without a value; {_REFUSE.format(test=test)}")
+        raise InputError(f"{_where(test, part)} was told without a value; {REFUSE}")
     if part.kind in (CATEGORY, ORDINAL):
         return _category(test, part, value, outside)
     number = _READ[part.kind](value)
@@ -121,7 +129,7 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
     if not seen:
         low, high = (_shown(part.kind, end) for end in (part.low, part.high) if end is not None)
         raise InputError(f"{_where(test, part)} was told {_shown(part.kind, number)}, but training saw {low} to {high}; "
-                         "correct it, or say outside=True if it is right")  # fmt: skip
+                         f"correct it, or {OUTSIDE}")  # fmt: skip
     return Answer(_shown(part.kind, number), encoded)
 
 
@@ -129,15 +137,16 @@ def _category(test: str, part: Column, value: Any, outside: bool) -> Answer:
     if not isinstance(value, (str, bytes, int, float, np.generic)):
         raise InputError(f"{_where(test, part)} was told {_short(value)}; it must be a word, {_known(part)}")
     name = label(value)
-    if name not in part.categories and not part.others and (not outside or part.kind == ORDINAL):
-        way_out = "" if part.kind == ORDINAL else "; correct it, or say outside=True if it is right"
-        raise InputError(f"{_where(test, part)} was told {_short(name)}, which training did not see; {_known(part)}{way_out}")
+    if name not in part.categories and (not outside or part.kind == ORDINAL):
+        seen = "is none of its common values" if part.others else "training did not see"
+        way_out = "" if part.kind == ORDINAL else f"; correct it, or {OUTSIDE}"
+        raise InputError(f"{_where(test, part)} was told {_short(name)}, which {seen}; {_known(part)}{way_out}")
     return Answer(name, part.encoded(name))
 
 
 def _known(part: Column) -> str:
     shown = ", ".join(repr(c) for c in part.categories[:12])
-    return f"there are {shown}{', ...' if len(part.categories) > 12 else ''}"
+    return f"there are {shown or 'none'}{', ...' if len(part.categories) > 12 else ''}"
 
 
 def _number(value: Any) -> float | None:

@@ -14,14 +14,21 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from askwise import __version__
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
 from askwise.model import Model
 from askwise.session import Session, next_steps
 from askwise.usage import usage
 from askwise.web import bodies
-from askwise.web.bodies import Case
+from askwise.web.bodies import Case, Error
 from askwise.web.logs import Log, Metrics
 from askwise.web.settings import Settings
+
+WORDS = {
+    OUTSIDE: "send outside: true if it is right",
+    FREE: "send it in known if it cost nothing",
+    REFUSE: "give it, or name the test in refused if it is not available",
+    UNDO: "name it in one field only",
+}
 
 
 class Missing(InputError):
@@ -137,16 +144,16 @@ def step_of(session: Session) -> dict[str, Any]:
     return {"case_id": session.case_id, **session.next().to_dict()}
 
 
-def batch_of(model: Model, cases: list[Case]) -> list[dict[str, Any]]:
+def batch_of(model: Model, cases: list[Case | Error]) -> list[dict[str, Any]]:
     """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
-    sessions: list[Session | InputError] = []
+    sessions: list[Session | Error] = []
     for case in cases:
         try:
-            sessions.append(session_of(model, case))
+            sessions.append(case if isinstance(case, Error) else session_of(model, case))
         except InputError as error:
-            sessions.append(error)
+            sessions.append(Error(error=reworded(error, WORDS)))
     next_steps([s for s in sessions if isinstance(s, Session)])
-    return [step_of(s) if isinstance(s, Session) else {"error": str(s)} for s in sessions]
+    return [step_of(s) if isinstance(s, Session) else s.model_dump() for s in sessions]
 
 
 def to_json(data: Any, status: int = 200, **headers: str) -> Response:
@@ -168,7 +175,7 @@ def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[i
     }  # fmt: skip
     body = {} if example is None else {"content": {"application/json": {"example": example}}}
     return {200: {"model": model, "description": words, **body},
-            **{n: {"model": bodies.Error, "description": said[n]} for n in (*errors, 401, 421, 429)}}  # fmt: skip
+            **{n: {"model": Error, "description": said[n]} for n in (*errors, 401, 421, 429)}}  # fmt: skip
 
 
 def examples_of(models: dict[str, Model]) -> tuple[dict[str, Any], Any]:
@@ -279,7 +286,7 @@ def routes(service: Service) -> APIRouter:
         most = service.settings.limits.max_cases
         if len(given.cases) > most:
             raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
-        service.saw(request, [case.session for case in given.cases])
+        service.saw(request, [case.model_dump() if isinstance(case, Error) else case.session for case in given.cases])
         steps = await run_sync(batch_of, model, given.cases)  # in a thread, so that others need not wait for it
         for kind in ("ask", "decide"):
             n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)

@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 from askwise import __version__
-from askwise.errors import AskwiseError, InputError
+from askwise.errors import AskwiseError, InputError, reworded
 from askwise.model import Model
 from askwise.web import api, bodies, page
 from askwise.web.limits import MACHINES, Gate
@@ -61,7 +61,7 @@ def create_app(models: dict[str, Model], settings: Settings | None = None, log: 
 
 def _said(request: Request, status: int, words: str) -> Response:
     if request.url.path.startswith(MACHINES) or request.url.path in ("/health", "/openapi.json"):
-        return api.to_json({"error": words}, status)
+        return api.to_json({"error": reworded(words, api.WORDS)}, status)
     return page.error(status, words)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
-from askwise.errors import InputError
+from askwise.errors import InputError, did_you_mean
 
 SCALARS = [{"type": "boolean"}, {"type": "number"}, {"type": "string"}]
 EACH = {"type": "object", "additionalProperties": {"anyOf": SCALARS}}
@@ -42,14 +42,6 @@ class Case(BaseModel):
             "known": self.known, "answers": self.answers, "refused": self.refused, "outside": self.outside,
             "case_id": self.case_id, "budget": self.budget,
         }  # fmt: skip
-
-
-class Batch(BaseModel):
-    """Many cases, answered together."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    cases: list[Case]
 
 
 class ClassProbability(BaseModel):
@@ -94,6 +86,22 @@ class Error(BaseModel):
     error: str
 
 
+def _alone(given: Any) -> Case | Error:
+    """One case of many, or what is wrong with it: the others go on."""
+    try:
+        return _CASE.validate_python(given)
+    except ValidationError as error:
+        return Error(error=sentence(error, Case, "the case"))
+
+
+class Batch(BaseModel):
+    """Many cases, answered together."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    cases: list[Annotated[Case | Error, PlainValidator(_alone, json_schema_input_type=Case)]]
+
+
 class Steps(BaseModel):
     """One for each case of the batch, in its order."""
 
@@ -115,7 +123,7 @@ class Column(BaseModel):
     column: str
     kind: str = Field(description="number, boolean, time, category or ordinal")
     categories: list[str]
-    others: bool = Field(description="Other words are accepted too.")
+    others: bool = Field(description="Rare words were put together: those that are not listed are accepted with `outside`.")
     low: float | str | None = Field(description="The range that training saw.")
     high: float | str | None
     whole: bool
@@ -174,42 +182,61 @@ class Health(BaseModel):
 
 
 _CASE, _BATCH = TypeAdapter(Case), TypeAdapter(Batch)
+_VALUES = "an object of values by test"
+RIGHT = {
+    "known": _VALUES,
+    "answers": _VALUES,
+    "refused": "a list of names of tests",
+    "outside": "true, false or a list of names of tests",
+    "case_id": "a text of 1 to 200 characters, a whole number below 2^63, or null",
+    "budget": "a number, 0 or more, or null",
+    "stop": "true or false",
+    "cases": "a list of cases",
+}
 
 
 def read_case(body: bytes) -> Case:
     """One case of a request, or a sentence."""
-    case: Case = _read(_CASE, body)
+    case: Case = _read(_CASE, body, Case)
     return case
 
 
 def read_batch(body: bytes) -> Batch:
-    """Many cases of a request, or a sentence."""
-    batch: Batch = _read(_BATCH, body)
+    """Many cases of a request, or a sentence. Cases that cannot be used are among them, as errors."""
+    batch: Batch = _read(_BATCH, body, Batch)
     return batch
 
 
-def _read(adapter: Any, body: bytes) -> Any:
+def _read(adapter: Any, body: bytes, model: type[BaseModel]) -> Any:
     try:
         return adapter.validate_json(body)
     except ValidationError as error:
-        raise InputError(sentence(error)) from None
+        raise InputError(sentence(error, model, "the body")) from None
 
 
-def sentence(error: ValidationError) -> str:
-    """The first thing that is wrong with a body."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("JsonValue",))[:120]
-    message = first["msg"][0].lower() + first["msg"][1:]
+def sentence(error: ValidationError, model: type[BaseModel], whole: str) -> str:
+    """The first thing that is wrong with a body, or with one case of it."""
+    errors = error.errors(include_url=False, include_context=False)
+    first = max((e for e in errors if e["loc"][:1] == errors[0]["loc"][:1]), key=lambda e: len(e["loc"]))  # the most telling
     if first["type"] == "json_invalid":
-        return f"the body is not JSON: {message}"
+        return f"{whole} is not JSON: {first['msg'][0].lower() + first['msg'][1:]}"
+    given, loc = _short(first.get("input")), first["loc"]
+    if not loc:
+        return f"{whole} is {given}; it must be an object with the fields {', '.join(model.model_fields)}"
+    name = str(loc[0])
     if first["type"] == "extra_forbidden":
-        return f"there is no field {where!r}; there are {', '.join(Case.model_fields)}"
-    given = first.get("input")
-    shown = "" if isinstance(given, (dict, list)) else f" is {_short(given)};"
-    return f"{where or 'the body'}{shown} {message}"
+        return f"there is no field {name[:60]!r}; {did_you_mean(name[:60], model.model_fields)}"
+    if first["type"] == "missing":
+        return f"there is no field {name!r}; it must be {RIGHT[name]}"
+    if RIGHT[name] == _VALUES and len(loc) > 1:
+        return f"{name} holds {given} for {str(loc[1])[:60]!r}; it must be a text, a finite number, true or false"
+    holds = any(isinstance(part, int) for part in loc)  # the place in a list; other parts are names of types
+    return f"{name} {'holds' if holds else 'is'} {given}; it must be {RIGHT[name]}"
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
     try:
         text = json.dumps(value)
     except (ValueError, TypeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from askwise.core.budget import AverageBudget, Budget
-from askwise.errors import InputError
+from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.model import Model
 from askwise.report import learned_for
 from askwise.session import TRACE, Session
@@ -31,7 +30,7 @@ class Told(BaseModel):
     draw: float
     budget: float | None = None
     known: dict[str, JsonValue] = {}
-    outside: list[str] = []
+    outside: bool | list[str] = []
     events: list[dict[str, JsonValue]] = []
 
 
@@ -118,11 +117,16 @@ def works_at(model: Model) -> str:
     return " and ".join(parts) or "at the cheapest point that is about as good as its best"
 
 
+_WORDS = {
+    REFUSE: "fill it in, or press “Not available”",
+    OUTSIDE: "tick the box below if it is right",
+    FREE: "tick “it cost nothing” if that is so",
+}
+
+
 def for_people(words: str) -> str:
     """A sentence of the library, in the words of the page."""
-    words = re.sub(r"give it, or refuse\(.*\) if it is not available", "fill it in, or press “Not available”", words)
-    words = words.replace("say outside=True if it is right", "tick the box below if it is right")
-    words = words.replace("tell it with paid=False if it cost nothing", "tick “it cost nothing” if that is so")
+    words = reworded(words, _WORDS)
     return words[:1].upper() + words[1:] + "."
 
 

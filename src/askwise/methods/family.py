@@ -32,6 +32,7 @@ PRICES = 24  # points of the frontier, besides the prefixes of the order
 CAPS = 12  # hard budgets that are measured, and as many more: prices of single tests
 UNDER = 4  # prices at which each is, besides for nothing
 GLANCE = 8  # as many while it is trained
+PAID_ROWS = 3_000  # mean costs are measured on so many rows at least: budgets are to be met
 FEWEST = 300  # rows that are measured in the end, if there are so many, however short the time
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the way; and at the end, if it takes that much
@@ -196,7 +197,7 @@ def run(
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     on = hull([p.found.cost for p in points], [-p.found.loss for p in points]).tolist()
     points = [
-        spending(trainer.family(kept.weights), p, (problem, judging), most, seed)
+        spending(trainer.family(kept.weights), p, (problem, judging), max(most, PAID_ROWS), seed)
         for i, p in enumerate(points) if p.prefix is not None or i in on
     ]  # fmt: skip
     caps = under_caps(trainer, kept.weights, validation, some)

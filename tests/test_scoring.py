@@ -99,6 +99,14 @@ def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path, tmp_path: Pa
     assert "the engine 'dask' is for Parquet" in err
 
 
+def test_decisions_are_not_written_among_the_cases(folder: Path) -> None:
+    before = sorted((folder / "many").iterdir())
+    code, out, err = run("predict", folder / "m.askwise", folder / "many", "--out", folder / "many" / "d.parquet")
+    assert (code, out) == (2, "")
+    assert "d.parquet': that is what is read; name another file" in err
+    assert sorted((folder / "many").iterdir()) == before
+
+
 PEAK = """
 import resource, sys
 from pathlib import Path

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from askwise.core.policy import uniform
 from askwise.errors import InputError
-from askwise.files import write_whole
+from askwise.files import check_out, write_whole
 from askwise.model import Model
 from askwise.providers import Decided, decide_many
-from askwise.session import Session, Step
+from askwise.session import TRACE, Session, Step
 
 HELP = """answer with a value, or:
   why                 why this test, and what is expected
@@ -28,8 +29,9 @@ A value that training never saw is taken with ! at its end. The end of the input
 
 def ask(given: argparse.Namespace, model: Model) -> None:
     """A case, question by question."""
-    if given.trace is not None and not given.trace.parent.is_dir():
-        raise InputError(f"cannot write {str(given.trace)!r}: {str(given.trace.parent)!r} is no folder")
+    if given.trace is not None:
+        check_out(given.trace, "the record", [given.model, given.simulate])
+        _check_replaced(given.trace)
     if given.simulate is not None:
         simulate(given, model)
         return
@@ -42,6 +44,20 @@ def ask(given: argparse.Namespace, model: Model) -> None:
     finally:
         if given.trace is not None:
             write_whole(given.trace, (json.dumps(session.trace(), indent=1) + "\n").encode())
+
+
+def _check_replaced(trace: Path) -> None:
+    """An older record may be written over, anything else may not."""
+    if not trace.is_file() or not trace.stat().st_size:
+        return
+    try:
+        found = json.loads(trace.read_bytes())
+    except (ValueError, RecursionError):
+        found = None
+    first = found[0] if isinstance(found, list) and found else found
+    if not isinstance(first, dict) or first.get("format") != TRACE:
+        raise InputError(f"the record cannot be written to {str(trace)!r}: that file is there, and is no record of sessions; "
+                         "name another file")  # fmt: skip
 
 
 def _talk(session: Session) -> None:

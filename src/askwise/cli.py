@@ -233,13 +233,12 @@ def _fit(given: argparse.Namespace) -> None:
 
 
 def _predict(given: argparse.Namespace) -> None:
-    from askwise.errors import InputError
+    from askwise.files import check_out
     from askwise.scoring import predict
 
-    if given.out is not None and not given.out.parent.is_dir():
-        raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
-    if given.out is not None and given.out.resolve() in (given.model.resolve(), given.cases.resolve()):
-        raise InputError(f"the decisions cannot be written to {str(given.out)!r}: that is what is read; name another file")
+    if given.out is not None:
+        inside = given.out.match("*.parquet") and given.out.resolve().parent == given.cases.resolve()  # would be read next time
+        check_out(given.out, "the decisions", [given.model, given.cases, given.out if inside else None])
     predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine)
 
 
@@ -262,12 +261,9 @@ def _ask(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    from askwise.errors import InputError
+    from askwise.files import check_out
 
-    if not given.out.parent.is_dir():
-        raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
-    if given.out.resolve() == given.model.resolve():
-        raise InputError(f"the export cannot be written to {str(given.out)!r}: that is what is read; name another file")
+    check_out(given.out, "the export", [given.model])
     model = _model(given)
     model.export(given.out)
     print(f"written: {given.out}, {given.out.stat().st_size} bytes, {model.schema.n_tests} tests")

@@ -52,6 +52,26 @@ def test_fit_writes_model_pictures_and_report(fit):
     assert "Traceback" not in err
 
 
+def test_only_an_older_model_and_what_is_beside_it_is_replaced(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "keep.html").write_text("mine")
+    (tmp_path / "run.state").write_text("not a state of a training run")
+    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out"]
+    for out, words in (
+        ("notes.txt", "the model cannot be written to 'notes.txt': that file is there, and is no model; name another file"),
+        ("keep.askwise", "would write over 'keep.html', which is not from a fit with --out 'keep.askwise'; move it"),
+        ("run.askwise", "would write over 'run.state'"),
+    ):
+        code, said, err = run(*argv, out)
+        assert (code, said) == (2, "")
+        assert words in err
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["keep.html", "notes.txt", "run.state"]
+    for _ in range(2):
+        assert run(*argv, "m.askwise")[0] == 0
+        assert (tmp_path / "m.html").exists()
+
+
 def test_the_report_opens_offline(fit):
     _, where = fit
     page = (where / "ill.html").read_text()

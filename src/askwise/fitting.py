@@ -20,8 +20,9 @@ from askwise.core.budget import Budget
 from askwise.data.external import Recorded
 from askwise.errors import InputError, did_you_mean
 from askwise.evaluate import Report
+from askwise.files import check_out
 from askwise.model import Model
-from askwise.report import card, describe, frontier_table, learned_for, write_pictures
+from askwise.report import PAGE, PICTURES, card, describe, frontier_table, learned_for, write_pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +147,21 @@ def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
 
 
 def _check_out(out: Path, given: argparse.Namespace) -> None:
-    """Before anything is trained."""
-    if out.is_dir() or not out.parent.is_dir():
-        raise InputError(f"cannot write {str(out)!r}: {str(out if out.is_dir() else out.parent)!r} is "
-                         f"{'a folder; name a file' if out.is_dir() else 'no folder'}")  # fmt: skip
-    files = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss]
-    taken = [f for f in files if f is not None and f.resolve() == out.resolve()]
-    if taken or out.suffix in (".png", ".svg", ".html", ".state"):
+    """Before anything is trained. What is there is replaced only if it is from an earlier fit: a model and what is beside it."""
+    from askwise.store import MODEL, STATE, is_kind
+
+    check_out(out, "the model", [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss])
+    if out.suffix in (*PICTURES, PAGE, ".state"):
         raise InputError(f"the model cannot be written to {str(out)!r}: that is where something else is; end it in .askwise")
+    beside = [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
+    state, old = out.with_suffix(".state"), out.exists()
+    if old and not is_kind(out, MODEL):
+        raise InputError(f"the model cannot be written to {str(out)!r}: that file is there, and is no model; name another file")
+    strange = [path for path in beside if path.exists() and not old]
+    strange += [state] if state.exists() and not given.resume and not is_kind(state, STATE) else []
+    if strange:
+        raise InputError(f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}; "
+                         "move it, or name another file")  # fmt: skip
     if given.restarts != 1 and given.resume:
         raise InputError("--resume goes on with one training, so it cannot be joined with --restarts")
     from importlib.util import find_spec

@@ -145,6 +145,8 @@ def test_a_file_that_is_not_there_or_of_an_unknown_sort(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match="is a folder"):
         read_table(tmp_path / "folder.csv")
+    with pytest.raises(InputError, match="is a folder"):
+        read_table(tmp_path)
     (tmp_path / "cases.csv.gz").write_bytes(b"not compressed")
     with pytest.raises(InputError, match="cannot be read"):
         read_table(tmp_path / "cases.csv.gz")

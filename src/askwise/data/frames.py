@@ -101,10 +101,12 @@ def read_table(path: str | os.PathLike[str], text: Sequence[str] = ()) -> Any:
     """
     file = Path(path)
     ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
+    if file.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; name a file")
     if ending is None:
         raise InputError(f"the file {file.name!r} is of an unknown sort; its name must end in {', '.join(_ENDINGS)}")
     if not file.is_file():
-        raise InputError(f"{str(path)!r} is a folder; name a file" if file.is_dir() else f"there is no file {str(path)!r}")
+        raise InputError(f"there is no file {str(path)!r}")
     pandas = import_pandas()
     try:
         frame = pandas.read_parquet(file) if ending == ".parquet" else _read_text(pandas, file, _SEPARATORS[ending], text)

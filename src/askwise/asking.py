@@ -207,7 +207,7 @@ def simulate(given: argparse.Namespace, model: Model) -> None:
     for option, value in (("--known", given.known), ("--case-id", given.case_id)):
         if value is not None:
             raise InputError(f"{option} is about one case; it cannot be joined with --simulate")
-    table = read_table(given.simulate, text=[given.ids] if given.ids else ())
+    table = read_table(given.simulate, text=[*model.encoding.text, given.ids])
     ids = ids_of(table, given.ids)
     names = [str(i) for i in range(len(table))] if ids is None else [str(name) for name in ids]
     done = simulated(model, table, names, None if ids is None else np.asarray(ids), given.budget)

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,11 @@ class Table:
     ids: Any = None  # names of the cases
 
 
-def cases_of(given: argparse.Namespace, part: str) -> Table:
-    """A file, or the rows of a named set: 'train' (with validation) for fitting, 'test' for measuring."""
+def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> Table:
+    """A file, or the rows of a named set: 'train' (with validation) for fitting, 'test' for measuring.
+
+    text: columns that stay as a text file writes them.
+    """
     if (given.cases is None) == (given.data is None):
         raise InputError("give either a file of cases or --data NAME")
     if given.data is not None:
@@ -50,7 +54,7 @@ def cases_of(given: argparse.Namespace, part: str) -> Table:
         return Table(_rows(named.table, rows), np.asarray(named.y)[rows], settings)
     from askwise.data.frames import columns_of, read_table
 
-    table = read_table(given.cases, text=[given.ids] if given.ids else ())
+    table = read_table(given.cases, text=[*text, given.ids])
     if given.target is None:
         raise InputError(f"say which column of {given.cases.name!r} holds the class: --target COLUMN")
     names = columns_of(table)
@@ -179,7 +183,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     out = given.out or Path(f"{given.data or 'model'}.askwise")
     _check_out(out, given)
     limit = None if given.time_limit is None else seconds_of(given.time_limit)
-    cases = cases_of(given, part="train")
+    cases = cases_of(given, part="train", text=_names(given.categorical, ","))
     settings = {**cases.settings, **settings_of(given)}
     gone = left_out(given, columns_of(cases.X))
     if "costs" in settings:  # what is left out may still have a price

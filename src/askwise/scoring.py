@@ -43,7 +43,7 @@ def predict(model: Model, cases: Path, ids: str | None, out: Path | None, as_jso
         raise InputError(f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
                          "leave --engine out, or save the cases as Parquet")  # fmt: skip
     if parts is None:
-        frames = iter([decided(model, read_table(cases, text=[ids] if ids else ()), ids)])
+        frames = iter([decided(model, read_table(cases, text=[*model.encoding.text, ids]), ids)])
     elif engine == LOCAL:
         frames = (frame for part in parts for frame in scored(model, part, ids))
     else:

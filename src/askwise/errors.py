@@ -18,6 +18,10 @@ class StateError(AskwiseError):
     """A file that does not hold what it should, or belongs to another run."""
 
 
+class Doubt(UserWarning):
+    """Something that can be used, but may not be what was meant."""
+
+
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """The end of an error sentence: a guess at what was meant, or what there is to choose from."""
     names = [str(k) for k in known]

@@ -305,7 +305,7 @@ BAD = {
     # use
     "predict nothing.askwise cases.csv": "there is no file",
     "predict fake.askwise cases.csv": "cannot be read",
-    "predict cases.csv cases.csv": "cannot be read",
+    "predict cases.csv cases.csv": "'cases.csv' is not a model; name a file that askwise has written",
     "predict m.askwise nothing.csv": "there is no file",
     "predict m.askwise presure.csv": "there is no column 'pressure' in the data; did you mean 'presure'?",
     "predict m.askwise text.csv": "column 'age' holds 'old' in row 7; it must be a number, or missing",

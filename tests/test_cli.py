@@ -88,7 +88,10 @@ def test_predict_takes_columns_by_name(folder, tmp_path):
 
 def test_predict_takes_new_categories(folder, tmp_path):
     pd.read_csv(folder / "cases.csv").assign(town="Oslo", colour="purple").to_csv(tmp_path / "c.csv", index=False)
-    assert len(ok("predict", folder / "m.askwise", tmp_path / "c.csv").splitlines()) == 161
+    code, out, err = run("predict", folder / "m.askwise", tmp_path / "c.csv")
+    assert (code, len(out.splitlines())) == (0, 161)
+    assert [line.split("'")[1] for line in err.splitlines()] == ["colour", "town"]
+    assert err.startswith("askwise: training saw none of the values that column 'colour' holds in these rows")
 
 
 def test_predict_reads_parquet(folder, tmp_path):

@@ -170,3 +170,31 @@ def test_what_cannot_be_used_is_refused(folder, argv, words, typed):
     assert code == 2
     assert words in said
     assert said.count("\n") == 1
+
+
+def test_only_an_older_record_is_written_over(folder, tmp_path, typed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("m.askwise", "cases.csv"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "mine.json").write_text('{"format": "mine"}')
+    (tmp_path / "empty.json").touch()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for argv, words in (
+        (["--trace", "m.askwise"], "the record cannot be written to 'm.askwise': that is what is read; name another file"),
+        (["--trace", "cases.csv", "--simulate", "cases.csv"], "'cases.csv': that is what is read; name another file"),
+        (["--trace", "notes.txt"], "'notes.txt': that file is there, and is no record of sessions; name another file"),
+        (["--trace", "mine.json"], "'mine.json': that file is there, and is no record of sessions"),
+    ):
+        typed()
+        code, out, said = run("ask", "m.askwise", *argv)
+        assert (code, out) == (2, "")
+        assert words in said
+        assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ("1", "2"):
+        typed()
+        ok("ask", "m.askwise", "--case-id", name, "--trace", "empty.json")
+        assert json.loads((tmp_path / "empty.json").read_text())["case_id"] == name
+    ok("ask", "m.askwise", "--simulate", "cases.csv", "--trace", "empty.json")
+    ok("ask", "m.askwise", "--simulate", "cases.csv", "--trace", "empty.json")
+    assert len(json.loads((tmp_path / "empty.json").read_text())) == 30

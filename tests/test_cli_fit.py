@@ -52,6 +52,61 @@ def test_fit_writes_model_pictures_and_report(fit):
     assert "Traceback" not in err
 
 
+def test_only_an_older_model_and_what_is_beside_it_is_replaced(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "keep.html").write_text("mine")
+    (tmp_path / "run.state").write_text("not a state of a training run")
+    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out"]
+    for out, words in (
+        ("notes.txt", "the model cannot be written to 'notes.txt': that file is there, and is no model; name another file"),
+        ("keep.askwise", "would write over 'keep.html', which is not from a fit with --out 'keep.askwise'; move it"),
+        ("run.askwise", "would write over 'run.state'"),
+    ):
+        code, said, err = run(*argv, out)
+        assert (code, said) == (2, "")
+        assert words in err
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["keep.html", "notes.txt", "run.state"]
+    for _ in range(2):
+        assert run(*argv, "m.askwise")[0] == 0
+        assert (tmp_path / "m.html").exists()
+
+
+def test_text_files_and_parquet_mean_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    code, days = rng.choice(["007", "012", "100", "1.10"], 400), np.sort(rng.integers(0, 20, 400))
+    when = pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D")
+    cases = pd.DataFrame({"code": code, "when": when, "y": np.where(np.isin(code, ["007", "1.10"]) & (days > 9), "ill", "well")})
+    cases.to_csv("t.csv", index=False)
+    cases.to_parquet("t.parquet")
+    cases.assign(when=when.date).to_parquet("days.parquet")
+    cases.assign(code="no. " + cases["code"]).to_csv("other.csv", index=False)
+    for table in ("t.csv", "t.parquet", "days.parquet"):
+        more = ["--categorical", "code", "--target", "y", "--price", "0.0001", "--time-limit", "1", "--quiet"]
+        assert run("fit", table, *more, "--out", "m.askwise")[::2] == (0, "")
+        encoding = askwise.load("m.askwise").encoding
+        assert {part.name: part.kind for part in encoding.parts} == {
+            "code": "category",
+            "when": "category" if table == "t.csv" else "time",
+        }
+        found = [json.loads(ok("evaluate", "m.askwise", name, "--target", "y", "--json"))
+                 for name in ("t.csv", "t.parquet", "days.parquet")]  # fmt: skip
+        assert found == found[:1] * 3
+        decided = {ok("predict", "m.askwise", name) for name in ("t.csv", "t.parquet", "days.parquet")}
+        assert len(decided) == 1
+        rows = [encoding.transform(read_table(name, text=encoding.text)) for name in ("t.csv", "t.parquet", "days.parquet")]
+        assert np.array_equal(rows[0], rows[1])
+        assert np.array_equal(rows[0], rows[2])
+        assert encoding.strange(rows[0]) == []
+        ok("ask", "m.askwise", "--simulate", "t.csv")
+        code, _, err = run("evaluate", "m.askwise", "other.csv", "--target", "y")
+        assert code == 0
+        assert err == ("askwise: training saw none of the values that column 'code' holds in these rows, so they say nothing; "
+                       "are they written as in training?\n")  # fmt: skip
+    assert askwise.load("m.askwise").session({"code": 7, "when": "2024-01-03"}).known["code"] == "007"
+
+
 def test_the_report_opens_offline(fit):
     _, where = fit
     page = (where / "ill.html").read_text()

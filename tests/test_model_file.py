@@ -222,8 +222,9 @@ def test_other_files_are_refused(tmp_path):
     assert "cut short or damaged" in refused(tmp_path / "empty")
     (tmp_path / "noise").write_bytes(random.Random(0).randbytes(5000))
     refused(tmp_path / "noise")
-    (tmp_path / "cases.csv").write_text("age,diagnosis\n1,ill\n")
-    refused(tmp_path / "cases.csv")
+    for name, data in (("cases.csv", b"age,diagnosis\n1,ill\n"), ("m.onnx", b"\x08\x08\x12\x07askwise")):
+        (tmp_path / name).write_bytes(data)
+        assert refused(tmp_path / name).endswith(f"{name}' is not a model; name a file that askwise has written")
     store.write_state(tmp_path / "run.state", {"a": np.zeros(2)}, {"step": 3})
     assert "is not a model" in refused(tmp_path / "run.state")
 

@@ -89,7 +89,10 @@ def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path, tmp_path: Pa
     says(cases.rename(columns={"pressure": "presure"}), "there is no column 'pressure' in the data; did you mean 'presure'?")
     says(cases.iloc[:0], "the file 'c.parquet' has no rows")
     cases.loc[250, "name"] = None
-    says(cases, "is empty in row 50; fill it in (rows counted from row 200)", "--ids", "name")
+    says(cases, "is empty in row 250; fill it in\n", "--ids", "name")
+    says(cases.assign(age=np.where(cases.index == 250, np.inf, cases["age"])), "holds inf in row 250; values must be finite")
+    bad = cases["age"].astype(str).mask(cases.index == 270, "in row 3")
+    says(cases.assign(age=bad), "column 'age' holds 'in row 3' in row 270; it must be a number")
     (tmp_path / "c.parquet").write_bytes(b"PAR1 and no more")
     code, _, err = run("predict", folder / "m.askwise", tmp_path / "c.parquet")
     assert code == 2
@@ -97,6 +100,18 @@ def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path, tmp_path: Pa
     code, _, err = run("predict", folder / "m.askwise", folder / "cases.csv", "--engine", "dask")
     assert code == 2
     assert "the engine 'dask' is for Parquet" in err
+    (tmp_path / "none").mkdir()
+    code, _, err = run("predict", folder / "m.askwise", tmp_path / "none")
+    assert code == 2
+    assert "there is no Parquet file in the folder" in err
+
+
+def test_decisions_are_not_written_among_the_cases(folder: Path) -> None:
+    before = sorted((folder / "many").iterdir())
+    code, out, err = run("predict", folder / "m.askwise", folder / "many", "--out", folder / "many" / "d.parquet")
+    assert (code, out) == (2, "")
+    assert "d.parquet': that is what is read; name another file" in err
+    assert sorted((folder / "many").iterdir()) == before
 
 
 PEAK = """

@@ -5,6 +5,7 @@ import pytest
 from tests.core.naive import NaivePrices
 
 from askwise import Tradeoff
+from askwise.errors import Doubt
 from patients import COSTS, bills, classifier, numbers
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -22,9 +23,12 @@ def test_columns_are_taken_by_name(fitted, others):
 
 def test_new_categories_work(fitted, others):
     X = others[0].astype({"colour": object}).assign(colour="purple", town="Oslo")
-    report = fitted.acquire(X)
+    with pytest.warns(Doubt, match="training saw none of the values that column '(colour|town)' holds in") as said:
+        report = fitted.acquire(X)
+    assert len(said) == 2
     assert np.isfinite(report.probability).all()
     assert report.cost == pytest.approx([float(b) for b in bills(report)])
+    fitted.acquire(pd.concat([X, others[0].astype({"colour": object})]))  # where some were seen nobody is warned
 
 
 def test_values_may_be_missing_anywhere(fitted, others):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from askwise.core.policy import uniform
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
-from askwise.files import write_whole
+from askwise.files import check_out, write_whole
 from askwise.model import Model
 from askwise.providers import Decided, decide_many
-from askwise.session import Session, Step
+from askwise.session import TRACE, Session, Step
 
 HELP = """answer with a value, or:
   why                 why this test, and what is expected
@@ -35,8 +36,9 @@ WORDS = {
 
 def ask(given: argparse.Namespace, model: Model) -> None:
     """A case, question by question."""
-    if given.trace is not None and not given.trace.parent.is_dir():
-        raise InputError(f"cannot write {str(given.trace)!r}: {str(given.trace.parent)!r} is no folder")
+    if given.trace is not None:
+        check_out(given.trace, "the record", [given.model, given.simulate])
+        _check_replaced(given.trace)
     if given.simulate is not None:
         simulate(given, model)
         return
@@ -61,6 +63,20 @@ def _begun(given: argparse.Namespace, model: Model) -> Session:
         return model.session(known, case_id=given.case_id, budget=given.budget, outside=outside)
     except InputError as error:
         raise InputError(reworded(error, WORDS)) from None
+
+
+def _check_replaced(trace: Path) -> None:
+    """An older record may be written over, anything else may not."""
+    if not trace.is_file() or not trace.stat().st_size:
+        return
+    try:
+        found = json.loads(trace.read_bytes())
+    except (ValueError, RecursionError):
+        found = None
+    first = found[0] if isinstance(found, list) and found else found
+    if not isinstance(first, dict) or first.get("format") != TRACE:
+        raise InputError(f"the record cannot be written to {str(trace)!r}: that file is there, and is no record of sessions; "
+                         "name another file")  # fmt: skip
 
 
 def _talk(session: Session) -> None:
@@ -212,7 +228,7 @@ def simulate(given: argparse.Namespace, model: Model) -> None:
     for option, value in (("--known", given.known), ("--case-id", given.case_id)):
         if value is not None:
             raise InputError(f"{option} is about one case; it cannot be joined with --simulate")
-    table = read_table(given.simulate, text=[given.ids] if given.ids else ())
+    table = read_table(given.simulate, text=[*model.encoding.text, given.ids])
     ids = ids_of(table, given.ids)
     names = [str(i) for i in range(len(table))] if ids is None else [str(name) for name in ids]
     done = simulated(model, table, names, None if ids is None else np.asarray(ids), given.budget)

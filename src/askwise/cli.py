@@ -6,10 +6,12 @@ import argparse
 import json
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from askwise.errors import AskwiseError
+from askwise.errors import AskwiseError, Doubt
 
 EXAMPLES = {
     "fit": """examples:
@@ -73,7 +75,8 @@ def main(argv: list[str] | None = None) -> int:
     given; 130: interrupted."""
     given = parser().parse_args(argv)
     try:
-        return given.call(given) or 0
+        with _doubts():
+            return given.call(given) or 0
     except AskwiseError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 2
@@ -85,6 +88,23 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 1
+
+
+@contextmanager
+def _doubts() -> Iterator[None]:
+    """Our own warnings, as one line and once each."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *more: Any) -> None:
+        if issubclass(category, Doubt):
+            print(f"askwise: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", Doubt)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def parser() -> argparse.ArgumentParser:
@@ -233,13 +253,12 @@ def _fit(given: argparse.Namespace) -> None:
 
 
 def _predict(given: argparse.Namespace) -> None:
-    from askwise.errors import InputError
+    from askwise.files import check_out
     from askwise.scoring import predict
 
-    if given.out is not None and not given.out.parent.is_dir():
-        raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
-    if given.out is not None and given.out.resolve() in (given.model.resolve(), given.cases.resolve()):
-        raise InputError(f"the decisions cannot be written to {str(given.out)!r}: that is what is read; name another file")
+    if given.out is not None:
+        inside = given.out.match("*.parquet") and given.out.resolve().parent == given.cases.resolve()  # would be read next time
+        check_out(given.out, "the decisions", [given.model, given.cases, given.out if inside else None])
     predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine)
 
 
@@ -247,7 +266,7 @@ def _evaluate(given: argparse.Namespace) -> None:
     from askwise.fitting import cases_of, measured, report_of
 
     model = _model(given)
-    found = measured(model, report_of(model, cases_of(given, part="test")))
+    found = measured(model, report_of(model, cases_of(given, part="test", text=model.encoding.text)))
     if given.json:
         print(json.dumps(found))
         return
@@ -262,12 +281,9 @@ def _ask(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    from askwise.errors import InputError
+    from askwise.files import check_out
 
-    if not given.out.parent.is_dir():
-        raise InputError(f"cannot write {str(given.out)!r}: {str(given.out.parent)!r} is no folder")
-    if given.out.resolve() == given.model.resolve():
-        raise InputError(f"the export cannot be written to {str(given.out)!r}: that is what is read; name another file")
+    check_out(given.out, "the export", [given.model])
     model = _model(given)
     model.export(given.out)
     print(f"written: {given.out}, {given.out.stat().st_size} bytes, {model.schema.n_tests} tests")
@@ -355,12 +371,7 @@ def _model(given: argparse.Namespace) -> Any:
     budget = budget_of(given) if hasattr(given, "price") else Budget()
     if budget == Budget():
         return model
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        model = model.at(budget)
-    for warning in said:
-        print(f"askwise: {warning.message}", file=sys.stderr)
-    return model
+    return model.at(budget)
 
 
 def budget_of(given: argparse.Namespace) -> Any:

@@ -33,6 +33,10 @@ def reworded(error: object, words: Mapping[str, str]) -> str:
     return sentence
 
 
+class Doubt(UserWarning):
+    """Something that can be used, but may not be what was meant."""
+
+
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """The end of an error sentence: a guess at what was meant, or what there is to choose from."""
     names = [str(k) for k in known]

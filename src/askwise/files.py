@@ -1,11 +1,22 @@
-"""Writing files so that they are always whole."""
+"""Writing files so that they are always whole, and never over what is read."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from askwise.errors import InputError
+
+
+def check_out(out: Path, what: str, reads: Iterable[Path | None] = ()) -> None:
+    """Before any work is done for it: a file to write has a folder, and is none of those that are read."""
+    if out.is_dir() or not out.parent.is_dir():
+        why = f"{str(out)!r} is a folder; name a file" if out.is_dir() else f"{str(out.parent)!r} is no folder"
+        raise InputError(f"cannot write {str(out)!r}: {why}")
+    if out.resolve() in [path.resolve() for path in reads if path is not None]:
+        raise InputError(f"{what} cannot be written to {str(out)!r}: that is what is read; name another file")
 
 
 @contextmanager

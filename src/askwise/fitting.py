@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from askwise.core.budget import Budget
 from askwise.data.external import Recorded
 from askwise.errors import InputError, did_you_mean
 from askwise.evaluate import Report
+from askwise.files import check_out
 from askwise.model import Model
-from askwise.report import card, describe, frontier_table, learned_for, write_pictures
+from askwise.report import PAGE, PICTURES, card, describe, frontier_table, learned_for, write_pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +36,11 @@ class Table:
     ids: Any = None  # names of the cases
 
 
-def cases_of(given: argparse.Namespace, part: str) -> Table:
-    """A file, or the rows of a named set: 'train' (with validation) for fitting, 'test' for measuring."""
+def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> Table:
+    """A file, or the rows of a named set: 'train' (with validation) for fitting, 'test' for measuring.
+
+    text: columns that stay as a text file writes them.
+    """
     if (given.cases is None) == (given.data is None):
         raise InputError("give either a file of cases or --data NAME")
     if given.data is not None:
@@ -49,7 +54,7 @@ def cases_of(given: argparse.Namespace, part: str) -> Table:
         return Table(_rows(named.table, rows), np.asarray(named.y)[rows], settings)
     from askwise.data.frames import columns_of, read_table
 
-    table = read_table(given.cases, text=[given.ids] if given.ids else ())
+    table = read_table(given.cases, text=[*text, given.ids])
     if given.target is None:
         raise InputError(f"say which column of {given.cases.name!r} holds the class: --target COLUMN")
     names = columns_of(table)
@@ -146,14 +151,21 @@ def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
 
 
 def _check_out(out: Path, given: argparse.Namespace) -> None:
-    """Before anything is trained."""
-    if out.is_dir() or not out.parent.is_dir():
-        raise InputError(f"cannot write {str(out)!r}: {str(out if out.is_dir() else out.parent)!r} is "
-                         f"{'a folder; name a file' if out.is_dir() else 'no folder'}")  # fmt: skip
-    files = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss]
-    taken = [f for f in files if f is not None and f.resolve() == out.resolve()]
-    if taken or out.suffix in (".png", ".svg", ".html", ".state"):
+    """Before anything is trained. What is there is replaced only if it is from an earlier fit: a model and what is beside it."""
+    from askwise.store import MODEL, STATE, is_kind
+
+    check_out(out, "the model", [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss])
+    if out.suffix in (*PICTURES, PAGE, ".state"):
         raise InputError(f"the model cannot be written to {str(out)!r}: that is where something else is; end it in .askwise")
+    beside = [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
+    state, old = out.with_suffix(".state"), out.exists()
+    if old and not is_kind(out, MODEL):
+        raise InputError(f"the model cannot be written to {str(out)!r}: that file is there, and is no model; name another file")
+    strange = [path for path in beside if path.exists() and not old]
+    strange += [state] if state.exists() and not given.resume and not is_kind(state, STATE) else []
+    if strange:
+        raise InputError(f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}; "
+                         "move it, or name another file")  # fmt: skip
     if given.restarts != 1 and given.resume:
         raise InputError("--resume goes on with one training, so it cannot be joined with --restarts")
     from importlib.util import find_spec
@@ -171,7 +183,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     out = given.out or Path(f"{given.data or 'model'}.askwise")
     _check_out(out, given)
     limit = None if given.time_limit is None else seconds_of(given.time_limit)
-    cases = cases_of(given, part="train")
+    cases = cases_of(given, part="train", text=_names(given.categorical, ","))
     settings = {**cases.settings, **settings_of(given)}
     gone = left_out(given, columns_of(cases.X))
     if "costs" in settings:  # what is left out may still have a price

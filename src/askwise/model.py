@@ -28,7 +28,7 @@ from askwise.data.answers import Form
 from askwise.data.encode import Encoding
 from askwise.data.external import answers
 from askwise.data.frames import import_pandas
-from askwise.errors import InputError
+from askwise.errors import Doubt, InputError
 from askwise.evaluate import sequences
 from askwise.frontier import Blend, choose, hull
 
@@ -162,7 +162,7 @@ class Model:
         if trained is not None and budget.hard is not None and budget.hard > trained:
             warnings.warn(
                 f"this model was trained for a hard budget of {float(trained):g} and keeps to it; to spend up to "
-                f"{float(budget.hard):g} fit again with {budget}", stacklevel=2,
+                f"{float(budget.hard):g} fit again with {budget}", Doubt, stacklevel=2,
             )  # fmt: skip
         return replace(self, budget=replace(budget, hard=trained))
 
@@ -248,6 +248,11 @@ class Model:
     def problem(self, X: Any, y: Any = None, known: Any = None, ids: Any = None) -> Problem:
         """Rows of a table as cases. `known`: a mask rows x tests of what these cases know, besides what everyone does."""
         values = self.encoding.transform(X)
+        for name in self.encoding.strange(values):
+            warnings.warn(
+                f"training saw none of the values that column {name!r} holds in these rows, so they say nothing; "
+                "are they written as in training?", Doubt, stacklevel=3,
+            )  # fmt: skip
         external = answers(self.external, X, self.schema, values, self.encoding.columns)
         built = Problem.build(self.schema, values, y, known=self.known or None, external=external, ids=ids)
         if known is not None:

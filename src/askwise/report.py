@@ -16,6 +16,8 @@ from askwise.files import write_whole
 from askwise.model import Model
 from askwise.pages import Block, Code, Heading, Picture, Words, html
 
+PICTURES, PAGE = (".png", ".svg"), ".html"  # endings of what is written beside a model
+
 
 def learned_for(model: Model, loss: float, accuracy: float) -> tuple[str, float]:
     """The measure that training was about, in words and as a number: where mistakes are not all alike it is not the accuracy."""
@@ -123,12 +125,12 @@ def write_pictures(model: Model, out: Path, report: Report | None) -> list[Path]
         figures.append(("Which tests are bought", plots.bought(report)))
         figures.append(("The most common paths", plots.paths(report, unit=model.unit)))
     files = []
-    for ending in (".png", ".svg"):
+    for ending in PICTURES:
         files.append(out.with_suffix(ending))
         plots.save(figures[0][1], files[-1])
     blocks: list[Block] = [*(Words(line) for line in describe(model).splitlines()), Code(frontier_table(model))]
     for title, figure in figures:
         blocks += [Heading(title), Picture(title, title, plots.inline(figure))]
-    files.append(out.with_suffix(".html"))
+    files.append(out.with_suffix(PAGE))
     write_whole(files[-1], html(out.stem, blocks).encode())
     return files

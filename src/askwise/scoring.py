@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,7 +43,7 @@ def predict(model: Model, cases: Path, ids: str | None, out: Path | None, as_jso
         raise InputError(f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
                          "leave --engine out, or save the cases as Parquet")  # fmt: skip
     if parts is None:
-        frames = iter([decided(model, read_table(cases, text=[ids] if ids else ()), ids)])
+        frames = iter([decided(model, read_table(cases, text=[*model.encoding.text, ids]), ids)])
     elif engine == LOCAL:
         frames = (frame for part in parts for frame in scored(model, part, ids))
     else:
@@ -74,6 +75,8 @@ def parts_of(cases: Path) -> list[Part] | None:
     """The row groups of a Parquet file, or of all those in a folder, by name; None for other tables."""
     if cases.is_dir():
         files = sorted(cases.glob("*.parquet"))
+        if not files:
+            raise InputError(f"there is no Parquet file in the folder {str(cases)!r}; name a file, or a folder of .parquet files")
     else:
         files = [cases] if cases.is_file() and cases.name.lower().endswith(".parquet") else []
     if not files:
@@ -121,8 +124,15 @@ def scored(model: Model, part: Part, ids: str | None) -> Iterator[Any]:
             try:
                 yield decided(model, batch.to_pandas().reset_index(drop=True), ids)
             except InputError as error:
-                raise InputError(f"{error} (rows counted from row {first})" if first else str(error)) from None
+                raise InputError(_in_table(str(error), first)) from None
             first += batch.num_rows
+
+
+def _in_table(message: str, first: int) -> str:
+    """A message about a row of a batch, with the number that the row has in the whole table. What follows it names no rows."""
+    before, words, after = message.rpartition(" in row ")
+    row = re.match(r"\d+", after)
+    return f"{before}{words}{first + int(row[0])}{after[row.end() :]}" if row else message
 
 
 # ---------------------------------------------------------------------- Dask

@@ -36,6 +36,7 @@ STATE = "askwise-state-1"
 MODEL = "askwise-model-1"
 LARGEST = 2**31  # bytes; a model has some millions of numbers at most
 META = "meta/"  # before the names of what is said in a .npz file
+BROKEN = (ValueError, TypeError, KeyError, RecursionError, OSError, EOFError, zipfile.BadZipFile)  # of files that are not whole
 WORD = {STATE: "a state of a training run", MODEL: "a model"}
 
 Arrays = dict[str, NDArray[Any]]
@@ -283,8 +284,10 @@ def _read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
         raise StateError(f"there is no file {str(path)!r}")
     if Path(path).stat().st_size > LARGEST:
         raise StateError(f"{str(path)!r} is larger than {LARGEST // 2**30} GiB, so it cannot be {WORD[kind]}")
+    if not _known(path):
+        raise StateError(f"{str(path)!r} is not {WORD[kind]}; name a file that askwise has written")
     try:
-        arrays, meta = (_unzip if zipfile.is_zipfile(path) else _open)(path)
+        arrays, meta = _contents(path)
         found = str(meta.get("format"))
         if found != kind:
             newer = found.rpartition("-")[0] == kind.rpartition("-")[0]
@@ -295,10 +298,31 @@ def _read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
         facts = json.loads(meta["facts"])
     except StateError:
         raise
-    except (ValueError, TypeError, KeyError, RecursionError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except BROKEN as error:
         reason = (str(error).splitlines() or [""])[0]
         raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged ({reason})") from None
     return arrays, facts
+
+
+def is_kind(path: str | Path, kind: str) -> bool:
+    """Whether a file is a model or a state, be it of another version or with another checksum."""
+    try:
+        found = "" if Path(path).stat().st_size > LARGEST else str(_contents(path)[1].get("format"))
+    except BROKEN:
+        found = ""
+    return found.rpartition("-")[0] == kind.rpartition("-")[0]
+
+
+def _known(path: str | Path) -> bool:
+    """Whether a file begins as those do that are read here: the length of a header and a bracket, or a zip file's letters."""
+    with Path(path).open("rb") as file:
+        first = file.read(9)
+    return len(first) < 9 or first[8:] == b"{" or first[:2] == b"PK"
+
+
+def _contents(path: str | Path) -> tuple[Arrays, dict[str, str]]:
+    """The arrays of a file, and what it says."""
+    return (_unzip if zipfile.is_zipfile(path) else _open)(path)
 
 
 def _open(path: str | Path) -> tuple[Arrays, dict[str, str]]:

@@ -131,7 +131,7 @@ def test_mistakes_are_told_in_one_sentence(given: dict, says: str) -> None:
         ('data = ["digits"]\nmethods = ["random"]', ["--engine", "spark"], "the engine is 'spark'"),
         ('data = ["digits"]\nmethods = ["random"]', ["--engine", "10.0.0.5:8786"], "it must be 'local', 'dask' for a cluster"),
         ('data = ["digits"]\nmethods = ["random"]', ["--processes", "0"], "--processes is 0"),
-        ('data = ["digits"]\nmethods = ["random"]', ["--out", "no/where.jsonl"], "its folder is not there"),
+        ('data = ["digits"]\nmethods = ["random"]', ["--out", "no/where.jsonl"], "no' is no folder"),
     ],
 )
 def test_mistakes_on_the_command_line(tmp_path: Path, text: str | None, more: list[str], says: str) -> None:
@@ -141,6 +141,30 @@ def test_mistakes_on_the_command_line(tmp_path: Path, text: str | None, more: li
     assert (code, out) == (2, "")
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_only_a_file_of_rows_is_added_to(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('minutes = 5\ndata = [{file = "cases.csv", target = "y"}]\nmethods = ["random"]\n')
+    (tmp_path / "cases.csv").write_text("a,y\n1,2\n")
+    for name, text, says in (
+        ("p.toml", None, "the rows cannot be written to '{}': that is what is read; name another file"),
+        ("cases.csv", None, "the rows cannot be written to '{}': that is what is read; name another file"),
+        ("notes.txt", b"mine\n", "'{}' is there, and its first line is no row of a bench; name another file with --out"),
+        ("noise", b"\xff\x00\xfe", "its first line is no row of a bench"),
+        ("other.jsonl", b'{"data": 1}\n', "its first line is no row of a bench"),
+        ("rows.jsonl", b'{"task": {}}\n{"be', ""),
+        ("cut.jsonl", b'{"began": "2026-0', ""),  # killed while the first row was written
+        ("short.jsonl", b'{"b', ""),
+        ("empty.jsonl", b"", ""),
+    ):
+        out = tmp_path / name
+        if text is not None:
+            out.write_bytes(text)
+        before = out.read_bytes()
+        code, _, err = run("bench", tmp_path / "p.toml", "--out", out, "--dry-run")
+        assert (code, err.count("\n")) == ((2, 1) if says else (0, 0)), err
+        assert says.format(out) in err
+        assert out.read_bytes() == before
 
 
 def test_a_dry_run_lists_the_tasks_and_writes_nothing(tmp_path: Path) -> None:

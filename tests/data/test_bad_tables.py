@@ -18,7 +18,7 @@ BAD = [
     ({"c": [1e308, -1e308]}, "column 'c' holds numbers that are too large to be scaled"),
     ({"c": np.array([1j])}, "Complex data not supported: column 'c'"),
     ({"c": [{"a": 1}, 1]}, r"column 'c' holds \{'a': 1\} in row 0; every argument must be a string, a number"),
-    ({"c": [datetime.date(2020, 1, 1)]}, r"column 'c' holds datetime.date\(2020, 1, 1\) in row 0; .* datetime64"),
+    ({"c": [datetime.time(9, 30)]}, r"column 'c' holds datetime.time\(9, 30\) in row 0; .* or a date"),
     ({"c": []}, "there are no rows"),
     ({}, "there are no rows"),
     (np.zeros((2, 0)), "there are no columns"),

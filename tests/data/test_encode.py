@@ -1,5 +1,6 @@
 """Tables of every kind, made by hand, as the engine sees them."""
 
+import datetime
 import json
 import subprocess
 import sys
@@ -157,10 +158,47 @@ def test_times_are_seconds(times):
         assert encoding.parts[0].kind == "time"
         assert rows == [[60], [None], [86400]]
         assert np.isnan(encoding.transform({"c": [None]})).all()
-        with pytest.raises(InputError, match="column 'c' holds 'May' in row 0; it must be a date of type datetime64"):
+        with pytest.raises(InputError, match="column 'c' holds 'May' in row 0; it must be a date such as 2024-05-31"):
             encoding.transform({"c": ["May"]})
         with pytest.raises(InputError, match=r"holds 5.0 in row 0; it must be a date"):
             encoding.transform({"c": [5.0]})
+
+
+def test_days_and_dates_in_words_are_times_too():
+    days = [datetime.date(1970, 1, 2), None, datetime.date(1970, 1, 3)]
+    for values in (days, pd.Series(days), np.array(days, object), pd.Series(days).astype("date32[pyarrow]")):
+        encoding, rows = encode(values)
+        assert encoding.parts[0].kind == "time"
+        assert rows == [[86400], [None], [172800]]
+        words = pd.Series(["1970-01-02", None, "1970-01-01T00:01:00+00:00", " 1970-01-01 00:00:30 "])
+        assert encoding.transform({"c": words})[[0, 2, 3]].tolist() == [[86400], [60], [30]]
+
+
+def test_a_category_that_is_a_day_is_the_same_day_as_a_time():
+    encoding, _ = encode(["2024-01-05", "2024-01-06", "2024-01-06 10:30:00"])
+    times = np.array(["2024-01-06T10:30", "2024-01-05", "NaT"], "datetime64[ns]")
+    for values in (times, times.astype("datetime64[s]"), pd.Series(times), [datetime.date(2024, 1, 5)] * 2):
+        found = encoding.transform({"c": values})
+        assert found[1].argmax() == encoding.parts[0].categories.index("2024-01-05")
+        assert found[:2].sum(1).tolist() == [1, 1]
+
+
+def test_codes_are_found_however_a_file_writes_them():
+    encoding, _ = encode(["007", "012", "A1"])
+    for values in ([7, 12], [7.0, 12.0], ["7", "12.0"], ["007", "012"]):
+        assert encoding.transform({"c": values}).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert encoding.transform({"c": ["07x", "1e1"]}).tolist() == [[0, 0, 0]] * 2
+    several, _ = encode(["7", "007", "12"])
+    assert several.parts[0].categories == ("007", "12", "7")
+    assert several.transform({"c": ["7", "007", "07"]}).tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0]]  # which one is 07?
+
+
+def test_a_column_of_strange_categories_is_noticed():
+    encoding = Encoding.fit({"a": ["x", "y"], "n": [1, 2], "b": ["x", "y"], "rest": ["x", None]}, max_categories=2)
+    X = {"a": ["X", None], "n": [1, 2], "b": ["x", "new"], "rest": [None, None]}
+    assert encoding.strange(encoding.transform(X)) == ["a"]
+    assert Encoding.fit({"a": ["x", "y"]}, max_categories=1).strange(np.ones((2, 2), np.float32)) == []
+    assert encoding.text == ["a", "b", "rest"]
 
 
 def test_numbers_that_are_names():

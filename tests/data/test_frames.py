@@ -102,6 +102,15 @@ def test_text_files(tmp_path, ending):
     assert frame["ill"].dtype == bool
 
 
+def test_columns_of_names_stay_as_they_are_written(tmp_path):
+    (tmp_path / "cases.csv").write_text("code , n,mixed\n007,007,1\n?,8,x\n1.10,9,007\n")
+    frame = read_table(tmp_path / "cases.csv", text=["code", "not there"])
+    assert frame["code"].tolist()[::2] == ["007", "1.10"]
+    assert frame["code"].isna().tolist() == [False, True, False]
+    assert frame["n"].tolist() == [7, 8, 9]
+    assert frame["mixed"].tolist() == ["1", "x", "007"]
+
+
 def test_parquet(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": pd.Categorical(["x", "y"])})
@@ -145,6 +154,8 @@ def test_a_file_that_is_not_there_or_of_an_unknown_sort(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match="is a folder"):
         read_table(tmp_path / "folder.csv")
+    with pytest.raises(InputError, match="is a folder"):
+        read_table(tmp_path)
     (tmp_path / "cases.csv.gz").write_bytes(b"not compressed")
     with pytest.raises(InputError, match="cannot be read"):
         read_table(tmp_path / "cases.csv.gz")

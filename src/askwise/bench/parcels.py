@@ -48,7 +48,7 @@ def _table(task: Task, source: dict[str, Any]) -> Split:
     from askwise.data.frames import columns_of, read_table
     from askwise.errors import did_you_mean
 
-    table = read_table(Path(task.folder) / source["file"])
+    table = read_table(Path(task.folder) / source["file"], text=source.get("categorical", ()))
     names, target = columns_of(table), source["target"]
     for name in (target, *source.get("ignore", ())):
         if name not in names:

@@ -13,6 +13,7 @@ from typing import Any
 from askwise.errors import InputError
 
 Row = dict[str, Any]
+BEGINNING = b'{"began"'  # of a line that a crash has cut short
 
 
 def read(path: Path) -> list[Row]:
@@ -30,6 +31,21 @@ def numbered(path: Path) -> Iterator[tuple[int, Row | None]]:
             except (ValueError, RecursionError):
                 row = None
             yield number, row if isinstance(row, dict) else None
+
+
+def check(path: Path) -> None:
+    """Refuses a file that is there and begins with something else than a row; of the first row a crash may have left little."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        first = file.readline().strip()
+    try:
+        row = json.loads(first)
+        ours = isinstance(row, dict) and "task" in row
+    except (ValueError, RecursionError):
+        ours = BEGINNING.startswith(first[: len(BEGINNING)])
+    if not ours:
+        raise InputError(f"{str(path)!r} is there, and its first line is no row of a bench; name another file with --out")
 
 
 def append(path: Path, row: Row) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from askwise.bench import engine, rows
 from askwise.bench.plan import Plan, Task, read, shown
 from askwise.errors import InputError
+from askwise.files import check_out
 
 Row = dict[str, Any]
 
@@ -22,8 +23,8 @@ def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: 
     if processes is not None and processes < 1:
         raise InputError(f"--processes is {processes}; it must be 1 or more")
     plan, out = read(path), out or path.with_suffix(".jsonl")
-    if not out.parent.is_dir() or out.resolve() == path.resolve():
-        raise InputError(f"cannot write {str(out)!r}: {'that is the plan' if out.parent.is_dir() else 'its folder is not there'}")
+    check_out(out, "the rows", [path, *(Path(task.folder) / task.source["file"] for task in plan.tasks if task.source)])
+    rows.check(out)
     if dry:
         todo = left(plan, rows.read(out))
         print("\n".join(f"{task}, {task.minutes:g} min" for task in todo))

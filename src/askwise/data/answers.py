@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from askwise.core.problem import Schema
 from askwise.data.encode import Column, Encoding
-from askwise.data.values import BOOLEAN, CATEGORY, NUMBER, ORDINAL, TIME, label, missing
+from askwise.data.values import BOOLEAN, CATEGORY, EPOCH, NUMBER, ORDINAL, TIME, as_time, label, missing, right
 from askwise.errors import OUTSIDE, REFUSE, InputError, did_you_mean
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 LARGEST = 1e30  # deviations from the mean; the engine counts in float32
-_EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -120,8 +119,7 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
         return _category(test, part, value, outside)
     number = _READ[part.kind](value)
     if number is None or not math.isfinite(number):
-        right = {TIME: "a date such as 2024-05-31", BOOLEAN: "true or false"}.get(part.kind, "a number")
-        raise InputError(f"{_where(test, part)} was told {_short(value)}; it must be {right}")
+        raise InputError(f"{_where(test, part)} was told {_short(value)}; it must be {right(part.kind)}")
     encoded = part.encoded(number)
     if abs(encoded) > LARGEST:
         raise InputError(f"{_where(test, part)} was told {_short(value)}, which is too large")
@@ -136,7 +134,8 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
 def _category(test: str, part: Column, value: Any, outside: bool) -> Answer:
     if not isinstance(value, (str, bytes, int, float, np.generic)):
         raise InputError(f"{_where(test, part)} was told {_short(value)}; it must be a word, {_known(part)}")
-    name = label(value)
+    word = label(value)
+    name = part.category(word) or word
     if name not in part.categories and (not outside or part.kind == ORDINAL):
         seen = "is none of its common values" if part.others else "training did not see"
         way_out = "" if part.kind == ORDINAL else f"; correct it, or {OUTSIDE}"
@@ -167,25 +166,7 @@ def _truth(value: Any) -> float | None:
     return float(value) if isinstance(value, (bool, np.bool_, int, float, np.number)) and value in (0, 1) else None
 
 
-def _time(value: Any) -> float | None:
-    """Seconds since 1970, of UTC where a zone is given."""
-    try:
-        if isinstance(value, np.datetime64):
-            value = value.astype("datetime64[us]").item()
-        elif isinstance(value, str):
-            value = datetime.fromisoformat(value.strip())
-        if not isinstance(value, date):
-            return None
-        if not isinstance(value, datetime):
-            value = datetime(value.year, value.month, value.day)
-        if value.tzinfo is not None:
-            value = value.astimezone(UTC).replace(tzinfo=None)
-        return float((value - _EPOCH) / timedelta(microseconds=1)) / 1e6
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
-_READ = {NUMBER: _number, BOOLEAN: _truth, TIME: _time}
+_READ = {NUMBER: _number, BOOLEAN: _truth, TIME: as_time}
 
 
 def _shown(kind: str, number: float) -> Any:
@@ -197,7 +178,7 @@ def _shown(kind: str, number: float) -> Any:
 
 
 def _when(seconds: float) -> str:
-    return (_EPOCH + timedelta(microseconds=round(seconds * 1e6))).isoformat()
+    return (EPOCH + timedelta(microseconds=round(seconds * 1e6))).isoformat()
 
 
 def _where(test: str, part: Column) -> str:

@@ -4,7 +4,7 @@ A column of the table stays one test, however many columns of the engine it beco
 
 | kind | what it is | columns of the engine |
 |---|---|---|
-| number, boolean, time | integers, floats, durations; true and false; datetime64 (in seconds) | one |
+| number, boolean, time | integers, floats, durations; true and false; dates (in seconds) | one |
 | ordinal | an ordered pandas Categorical | one: the position on the scale |
 | category | text, pandas Categoricals | one for each category, and one for all others where there are too many |
 """
@@ -25,6 +25,7 @@ from askwise.data.values import (
     CATEGORY,
     KINDS,
     ORDINAL,
+    TIME,
     Distinct,
     Doubles,
     Ints,
@@ -33,6 +34,7 @@ from askwise.data.values import (
     as_numbers,
     guess,
     label,
+    number_in,
     scale_of,
 )
 from askwise.errors import InputError, StateError, did_you_mean
@@ -86,8 +88,23 @@ class Column:
     def encoded(self, value: Any) -> Any:
         """What `write` makes of one value: of a number one number, of the label of a category its line."""
         if self.kind in (CATEGORY, ORDINAL):
-            return self._table[self._lines.get(value, len(self.categories))]
+            return self._table[self._line(value)]
         return (value - self.mean[0]) / self.deviation[0]
+
+    def category(self, word: str) -> str | None:
+        """The category that a word names: as it is written or, since files tell 7 from 7.0 and 007 by chance, as a number."""
+        return word if word in self._lines else self._by_number.get(number_in(word))
+
+    def _line(self, word: str) -> int:
+        """The line of the codebook of a word."""
+        name = self.category(word)
+        return len(self.categories) if name is None else self._lines[name]
+
+    @cached_property
+    def _by_number(self) -> dict[float | None, str]:
+        """The categories that are written as numbers; where two are one number, neither."""
+        numbers = [number_in(name) for name in self.categories]
+        return {n: name for n, name in zip(numbers, self.categories, strict=True) if n is not None and numbers.count(n) == 1}
 
     @cached_property
     def _lines(self) -> dict[str, int]:
@@ -101,6 +118,12 @@ class Column:
         table: Floats = np.vstack([book, np.full(self.width, np.nan)]).astype(np.float32)
         return table
 
+    @property
+    def unseen(self) -> Floats:
+        """What stands for a category that was never seen."""
+        line: Floats = self._table[len(self.categories)]
+        return line
+
     def _codebook(self) -> Doubles:
         """What stands for each category and, last, for one that was never seen: unlike any, or one of the others."""
         n = len(self.categories)
@@ -110,13 +133,12 @@ class Column:
 
     def _rows_of_codebook(self, found: Distinct) -> Ints:
         """N: the line of the codebook for each row; -1, the line after it, where missing."""
-        index = self._lines
         if self.kind == ORDINAL:
             for code, value in enumerate(found.values):
-                if value not in index and (found.codes == code).any():
+                if self.category(value) is None and (found.codes == code).any():
                     where = Place(self.name).holds(value, int(np.argmax(found.codes == code)))
                     raise InputError(f"{where}, which is not on its scale; {did_you_mean(value, self.categories)}")
-        lines = np.array([index.get(value, len(index)) for value in found.values] + [-1], np.int64)
+        lines = np.array([self._line(value) for value in found.values] + [-1], np.int64)
         return lines[found.codes]
 
 
@@ -216,6 +238,26 @@ class Encoding:
                 raise InputError(f"there is no column {part.name!r} in the data; {meant}")
             at += part.width
         return out
+
+    @property
+    def text(self) -> list[str]:
+        """The columns of words and of dates, which a text file must give as they are written."""
+        return [part.name for part in self.parts if part.kind in (CATEGORY, ORDINAL, TIME)]
+
+    def strange(self, values: Floats) -> list[str]:
+        """The columns of categories that hold something in these encoded rows, but nothing that training saw.
+
+        Where rare ones were put together, nobody can tell.
+        """
+        found, at = [], 0
+        for part in self.parts:
+            if part.kind == CATEGORY and not part.others:
+                block = values[:, at : at + part.width]
+                there = block[~np.isnan(block[:, 0])]
+                if len(there) and (there == part.unseen).all():
+                    found.append(part.name)
+            at += part.width
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

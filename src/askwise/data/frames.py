@@ -93,18 +93,20 @@ def _array(X: Any) -> NDArray[Any]:
     return data
 
 
-def read_table(path: str | os.PathLike[str], text: Sequence[str] = ()) -> Any:
+def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = ()) -> Any:
     """A pandas DataFrame from a file: .csv, .csv.gz, .tsv or .parquet.
 
     Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing. The columns named in `text` stay as
-    they are written: 007 is not 7 where it names a case.
+    they are written: 007 is not 7 where it is a name.
     """
     file = Path(path)
     ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
+    if file.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; name a file")
     if ending is None:
         raise InputError(f"the file {file.name!r} is of an unknown sort; its name must end in {', '.join(_ENDINGS)}")
     if not file.is_file():
-        raise InputError(f"{str(path)!r} is a folder; name a file" if file.is_dir() else f"there is no file {str(path)!r}")
+        raise InputError(f"there is no file {str(path)!r}")
     pandas = import_pandas()
     try:
         frame = pandas.read_parquet(file) if ending == ".parquet" else _read_text(pandas, file, _SEPARATORS[ending], text)
@@ -121,7 +123,7 @@ def read_table(path: str | os.PathLike[str], text: Sequence[str] = ()) -> Any:
     return frame
 
 
-def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str]) -> Any:
+def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str | None]) -> Any:
     how = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
     # Without a word, pandas renames the second of two columns of one name, and takes a value that is too many for the name of a
     # row. So the header is read on its own first, and with it a row, which is refused here if it is longer.
@@ -133,7 +135,8 @@ def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str]) -> 
     checks.distinct(names, "column")
     if len(names) == 1 and ";" in names[0]:
         raise InputError(f"the file {file.name!r} has the one column {names[0]!r}; separate columns by {separator!r}, not by ';'")
-    how = {**how, "low_memory": False, "na_values": ["?"]}
+    written = {name: str for name, stripped in zip(header.iloc[0], names, strict=True) if stripped in text}
+    how = {**how, "low_memory": False, "na_values": ["?"], "dtype": written}
     # In pieces, because the parser keeps the text of all that it reads at once, twice as large as the numbers. A column that is
     # not of one kind in all pieces is read again as a whole: 007 must not become 7 where there happen to be no words.
     pieces = list(pandas.read_csv(file, chunksize=100_000, **how))
@@ -142,8 +145,6 @@ def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str]) -> 
     del pieces
     for i in (i for i, kind in enumerate(kinds) if len(kind) > 1):
         frame.isetitem(i, pandas.read_csv(file, usecols=[i], **how).iloc[:, 0])
-    for i in (i for i, name in enumerate(names) if name in text):
-        frame.isetitem(i, pandas.read_csv(file, usecols=[i], dtype=str, **how).iloc[:, 0])
     frame.columns = names
     return frame
 

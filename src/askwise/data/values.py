@@ -6,7 +6,9 @@ Nothing here imports pandas: its columns are known by their `dtype`, `cat`, `to_
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +20,11 @@ Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
 NUMBER, BOOLEAN, TIME, CATEGORY, ORDINAL = KINDS = ("number", "boolean", "time", "category", "ordinal")
+EPOCH = datetime(1970, 1, 1)
+_DIGITS = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 _WORDS = {"true": 1.0, "false": 0.0}
 # in words that scikit-learn's checks of estimators look for
-_RIGHT = "every argument must be a string, a number, true or false, or a date of type datetime64"
+_RIGHT = "every argument must be a string, a number, true or false, or a date"
 
 
 class WrongKind(InputError, TypeError):
@@ -57,6 +61,8 @@ def guess(values: Any, place: Place, max_categories: int) -> str:
     if sort == "c":
         raise InputError(f"Complex data not supported: column {place.column!r} holds complex numbers; give real ones")
     found = distinct(values, place)
+    if found.values and all(isinstance(v, date) for v in found.values):  # so Parquet gives days
+        return TIME
     for code, value in enumerate(found.values):
         if not isinstance(value, (str, bytes, numbers.Real, np.bool_)) and not _decimal(value):
             raise WrongKind(f"{place.holds(value, _row(found, code))}; {_RIGHT}")
@@ -111,10 +117,14 @@ def _look_up(found: Distinct, place: Place, kind: str) -> Doubles:
             continue
         number = _number(value, kind)
         if number is None:
-            right = {TIME: "a date of type datetime64", BOOLEAN: "true or false"}.get(kind, "a number")
-            raise InputError(f"{place.holds(value, _row(found, code))}; it must be {right}, or missing")
+            raise InputError(f"{place.holds(value, _row(found, code))}; it must be {right(kind)}, or missing")
         table[code] = number
     return table[found.codes]
+
+
+def right(kind: str) -> str:
+    """The end of a message about a value that is not of its column's kind."""
+    return {TIME: "a date such as 2024-05-31", BOOLEAN: "true or false"}.get(kind, "a number")
 
 
 def as_labels(values: Any, place: Place) -> Distinct:
@@ -132,12 +142,19 @@ def scale_of(values: Any) -> list[str]:
 
 
 def label(value: Any) -> str:
-    """The name of a category. Files tell 1 from 1.0 by chance, so we do not."""
+    """The name of a category. Files tell 1 from 1.0, and a day from its midnight, by chance, so we do not."""
+    if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
+        return value.date().isoformat()
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace").strip()
     if isinstance(value, (float, np.floating)) and value == np.floor(value) and np.isfinite(value):
         return str(int(value))
     return str(value).strip()
+
+
+def number_in(word: str) -> float | None:
+    """The number that a word such as 007, 7 or 7.0 is written for, if it is one."""
+    return float(word) if _DIGITS.fullmatch(word) else None
 
 
 def distinct(values: Any, place: Place) -> Distinct:
@@ -154,6 +171,8 @@ def distinct(values: Any, place: Place) -> Distinct:
             some, inverse = np.unique(array, return_inverse=True)
             gone = np.isnan(some) if array.dtype.kind == "f" else np.zeros(len(some), bool)  # NaN comes last
             return Distinct(np.where(gone, -1, np.arange(len(some)))[inverse], some[~gone].tolist())
+        if array.dtype.kind == "M":
+            array = array.astype("datetime64[us]")  # finer ones would become plain numbers
         index: dict[Any, int] = {}
         each = (index.setdefault(v, len(index)) for v in array.astype(object, copy=False))
         codes = np.fromiter(each, np.int64, len(array))
@@ -167,6 +186,8 @@ def distinct(values: Any, place: Place) -> Distinct:
 def _sort(values: Any) -> str:
     """The letter of NumPy for the type of a column, for pandas' own types too; C for categorical ones."""
     dtype = values.dtype
+    if str(dtype).startswith(("date32", "date64")):  # pyarrow's days are given as objects
+        return "O"
     return "C" if hasattr(dtype, "categories") else str(getattr(dtype, "kind", "O"))
 
 
@@ -182,12 +203,30 @@ def _decimal(value: Any) -> bool:
 
 def _number(value: Any, kind: str) -> float | None:
     if kind == TIME:
-        return None
+        return as_time(value)
     if kind == BOOLEAN and isinstance(value, str) and value.strip().lower() in _WORDS:
         return _WORDS[value.strip().lower()]
     try:
         return float(value)
     except (ValueError, TypeError):
+        return None
+
+
+def as_time(value: Any) -> float | None:
+    """The seconds since 1970 of a date, or of one written as 2024-05-31; of UTC where a zone is given. None for anything else."""
+    try:
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
+        elif isinstance(value, str):
+            value = datetime.fromisoformat(value.strip())
+        if not isinstance(value, date):
+            return None
+        if not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        if value.tzinfo is not None:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        return float((value - EPOCH) / timedelta(microseconds=1)) / 1e6
+    except (ValueError, OverflowError, TypeError):
         return None
 
 

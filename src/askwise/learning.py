@@ -124,7 +124,7 @@ def _family(
     caps = tuple((float(cap), kept(points)) for cap, points in best.caps)
     at_once = decide_at_once(problem).q.classes  # type: ignore[attr-defined]
     facts = {"stopped": best.stopped, "records": records, "areas": areas}
-    return Learned(kept(best.points), at_once, facts, best.family, caps), best.seconds
+    return Learned(kept(best.priced), at_once, facts, best.family, caps), best.seconds
 
 
 def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:

@@ -98,7 +98,8 @@ class Run:
 
     trainer: FamilyTrainer
     weights: Weights
-    points: list[Point]
+    points: list[Point]  # all that were measured
+    priced: list[Point]  # those on their hull, and all prefixes, with mean costs of more rows
     caps: list[tuple[float, list[Point]]]  # hard budgets, and what came of them: adaptive, and the order as far as it goes
     records: list[Record]
     seconds: float  # of this call; those before a resumption are the caller's to add
@@ -196,7 +197,7 @@ def run(
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     on = hull([p.found.cost for p in points], [-p.found.loss for p in points]).tolist()
-    points = [
+    priced = [
         spending(trainer.family(kept.weights), p, (problem, judging), max(most, PAID_ROWS), seed)
         for i, p in enumerate(points) if p.prefix is not None or i in on
     ]  # fmt: skip
@@ -204,7 +205,7 @@ def run(
     told = forecast.fitted(trainer.family(kept.weights), held_out, followed(points, caps, problem.schema))
     weights = {**kept.weights, "forecast": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
-    return Run(trainer, weights, points, caps, kept.records, time.monotonic() - called, stopped)
+    return Run(trainer, weights, points, priced, caps, kept.records, time.monotonic() - called, stopped)
 
 
 def followed(points: list[Point], caps: list[tuple[float, list[Point]]], schema: Schema) -> list[tuple[float, int | None]]:

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import askwise
-from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff
+from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff, store
+from askwise.core import forecast
 from askwise.core.family_config import FamilyConfig
 from askwise.errors import InputError, StateError
 
@@ -113,3 +114,14 @@ def test_restarts_keep_the_best_and_a_time_limit_ends():
     made = classifier(n_restarts=2, time_limit=0.5).fit(X, y)
     assert made.model_.facts["stopped"] == "time limit"
     assert made.score(X, y) > 0.4
+
+
+def test_a_file_from_before_forecasts_is_still_read(fitted, tmp_path):
+    path = tmp_path / "old.askwise"
+    fitted.save(path)
+    arrays, card = store._read(path, store.MODEL)
+    del arrays["family/forecast"]
+    store._write(path, store.MODEL, arrays, card)
+    older = askwise.load(path)
+    assert (older.family.weights["forecast"] == forecast.as_judged()).all()
+    assert older.session().next().expected.cost >= 0

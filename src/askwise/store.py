@@ -23,6 +23,7 @@ from askwise.core.budget import Budget
 from askwise.core.episode import Cases
 from askwise.core.family_scale import Scale, list_prices
 from askwise.core.family_values import Family
+from askwise.core.forecast import as_judged
 from askwise.core.prices import Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
@@ -236,7 +237,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
 
 
 def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
-    weights = {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
+    weights = {"forecast": as_judged().astype(np.float32)}  # older files have none
+    weights |= {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
     scale, rank = Scale(**card["scale"]), arrays["rank"]
     _must(_numbers(scale.to_dict().values()) and min(scale.to_dict().values()) > 0 and scale.low < scale.high, "the scale is")
     _must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")

@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 DATA = ("digits", "miniboone_tiny", "ann_thyroid")
 UNEVEN = ("ann_thyroid", "thyroid", "nhanes")  # classes weighted; scores are then 1 - expected loss
 SHARE = 0.3  # of tests that are known, or refused
-CASES = 100  # each with a LightGBM of its own
+CASES = 50  # each with a LightGBM of its own
 
 
 def fitted(data: str, seed: int, seconds: float, **settings: Any) -> tuple[Model, Problem, Problem, Problem]:
@@ -147,7 +147,7 @@ def boosted(learn: Problem, judge: Problem, part: Problem, mask: np.ndarray) -> 
         p = np.bincount(learn.y, minlength=part.schema.n_classes)[None] / len(learn)
         if len(columns):
             parts = [(q.X[:, columns], np.asarray(q.y), told[q.y]) for q in (learn, judge)]
-            model = boost(*parts, part.schema.n_classes, seconds=2.0, seed=0, threads=1, num_leaves=15).model
+            model = boost(*parts, part.schema.n_classes, seconds=1.0, seed=0, threads=1, num_leaves=15).model
             p = unweighted(probabilities(model, part.X[i : i + 1, columns], 1), told)
         scores[i] = 1 - part.loss[part.y[i], (p @ part.loss).argmin()] / part.stake
     return scores

@@ -55,7 +55,7 @@ def test_on_new_cases_means_come_true(run, cap):
         assert (seen.loss >= 0).all()
     (loss, cost), (lost, paid) = (np.concatenate(of).mean(0) for of in (expected, came))
     assert loss == pytest.approx(lost, abs=0.05)
-    assert cost == pytest.approx(paid, rel=0.15)
+    assert cost == pytest.approx(paid, rel=0.2)
 
 
 def test_a_wrong_judge_is_set_right(run):

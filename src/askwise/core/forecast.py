@@ -46,7 +46,7 @@ def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, place: floa
 def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:
     """2, INPUTS: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
     everything. `limits`: prices, and hard budgets in units, under which the problem's first rows are followed."""
-    seen, came = [np.empty((0, INPUTS))], [np.empty((0, 2))]
+    seen, came, count = [np.empty((0, INPUTS))], [np.empty((0, 2))], [np.empty(0)]
     rows, prices, scale = np.arange(min(ROWS, len(problem))), problem.schema.prices, family.scale
     for lam, cap in limits:
         values = family.values(lam)
@@ -61,10 +61,13 @@ def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int |
         paid = prices.money((done.cost[episode] - prices.cost(cases.mask, known)).astype(float))
         seen.append(values.judged(values.outlook(state), state.left))
         came.append(np.stack([done.loss[episode] / scale.stake, paid / scale.total], 1))
+        count.append(np.full(len(episode), 1 / len(episode)))  # or else low prices, where cases are long, would drown the others
     X, Y = np.concatenate(seen), np.concatenate(came)
     if not len(X):
         return as_judged()
+    weighed = X * (np.concatenate(count) / (len(count) - 1))[:, None]
     # little evidence changes little: the ridge pulls towards what was judged
     before = as_judged().T
-    size = np.maximum(np.square(X).mean(0), 1e-9)
-    return (before + np.linalg.solve(X.T @ X / len(X) + RIDGE * np.diag(size + size.mean()), X.T @ (Y - X @ before) / len(X))).T
+    square = weighed.T @ X
+    size = np.maximum(square.diagonal(), 1e-9)
+    return (before + np.linalg.solve(square + RIDGE * np.diag(size + size.mean()), weighed.T @ (Y - X @ before))).T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -33,6 +33,7 @@ CAPS = 12  # hard budgets that are measured, and as many more: prices of single 
 UNDER = 4  # prices at which each is, besides for nothing
 GLANCE = 8  # as many while it is trained
 PAID_ROWS = 3_000  # mean costs are measured on so many rows at least: budgets are to be met
+HELD_OUT = 4  # times a row counts that was not learned from
 FEWEST = 300  # rows that are measured in the end, if there are so many, however short the time
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the way; and at the end, if it takes that much
@@ -196,11 +197,7 @@ def run(
         some = some[: max(FEWEST, most)]
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
-    on = hull([p.found.cost for p in points], [-p.found.loss for p in points]).tolist()
-    priced = [
-        spending(trainer.family(kept.weights), p, (problem, judging), max(most, PAID_ROWS), seed)
-        for i, p in enumerate(points) if p.prefix is not None or i in on
-    ]  # fmt: skip
+    priced = well_priced(points, trainer.family(kept.weights), problem, judging, max(most, PAID_ROWS), seed)
     caps = under_caps(trainer, kept.weights, validation, some)
     told = forecast.fitted(trainer.family(kept.weights), held_out, followed(points, caps, problem.schema))
     weights = {**kept.weights, "forecast": told.astype(np.float32)}
@@ -284,18 +281,28 @@ def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: I
     return points
 
 
-def spending(family: Family, point: Point, problems: Sequence[Problem], most: int, seed: int) -> Point:
-    """The point with a mean cost of more rows: what is paid needs no labels, and hardly depends on what was learned from.
-    A prefix costs everyone the same, or nearly so."""
-    if point.prefix is not None:
-        return point
+def well_priced(points: list[Point], family: Family, problem: Problem, judging: Problem, most: int, seed: int) -> list[Point]:
+    """Prefixes, and adaptive points with mean costs of more rows: those on the hull, and on the hull that this makes, until it
+    consists of such points."""
+    done = {i: p for i, p in enumerate(points) if p.prefix is not None}
+    while True:
+        now = [done.get(i, p) for i, p in enumerate(points)]
+        new = [i for i in hull([p.found.cost for p in now], [-p.found.loss for p in now]).tolist() if i not in done]
+        if not new:
+            return [now[i] for i in sorted(done)]
+        done |= {i: spending(family, points[i], problem, judging, most, seed) for i in new}
+
+
+def spending(family: Family, point: Point, problem: Problem, judging: Problem, most: int, seed: int) -> Point:
+    """The point with a mean cost of more rows: what is paid needs no labels. With rows it has learned from it is a little surer,
+    and buys less, so that each of the others counts for several."""
     policy = family.policy(point.lam)
-    all_of = [point.found, *(measure(p, policy, None, some_rows(len(p), most, seed)) for p in problems)]
-    rows = sum(m.rows for m in all_of)
-    cost = sum(m.rows * m.cost for m in all_of) / rows
-    return replace(
-        point, found=replace(point.found, cost=cost, cost_error=math.hypot(*(m.rows * m.cost_error for m in all_of)) / rows)
-    )
+    more = [measure(p, policy, None, some_rows(len(p), most, seed)) for p in (judging, problem)]
+    weighed = [(HELD_OUT * point.found.rows, point.found), (HELD_OUT * more[0].rows, more[0]), (more[1].rows, more[1])]
+    rows = sum(n for n, _ in weighed)
+    cost = sum(n * m.cost for n, m in weighed) / rows
+    error = math.hypot(*(n * m.cost_error for n, m in weighed)) / rows
+    return replace(point, found=replace(point.found, cost=cost, cost_error=error))
 
 
 def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> bool:

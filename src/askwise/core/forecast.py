@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askwise.core.episode import replay, rollout
+from askwise.core.episode import replay, rollout, some_rows
 from askwise.core.problem import Doubles, Problem
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, place: floa
 
 def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:
     """2, INPUTS: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
-    everything. `limits`: prices, and hard budgets in units, under which the problem's first rows are followed."""
+    everything. `limits`: prices, and hard budgets in units, under which some rows are followed."""
     seen, came, count = [np.empty((0, INPUTS))], [np.empty((0, 2))], [np.empty(0)]
-    rows, prices, scale = np.arange(min(ROWS, len(problem))), problem.schema.prices, family.scale
+    rows, prices, scale = some_rows(len(problem), ROWS, 0), problem.schema.prices, family.scale
     for lam, cap in limits:
         values = family.values(lam)
         done = rollout(problem, family.policy(lam), cap, rows)

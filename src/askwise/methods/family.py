@@ -194,7 +194,7 @@ def run(
     most = config.frontier_rows or len(validation)
     if time_limit is not None:  # as many rows as can be measured in the time that was set aside
         most = min(most, max(FEWEST, int(len(some) * aside * time_limit / glance / LAST_GLANCES)))
-        some = some[: max(FEWEST, most)]
+        some = some_rows(len(validation), min(len(some), max(FEWEST, most)), seed)
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     priced = well_priced(points, trainer.family(kept.weights), problem, judging, max(most, PAID_ROWS), seed)

@@ -29,6 +29,13 @@ Row = dict[str, Any]
 RETRIES = 3  # of a task that could not be begun; Dask itself runs those of a worker that died again
 AHEAD = 2  # tasks for each thread of the cluster that are handed over at a time
 PATIENCE = 30  # seconds to find a scheduler, and a worker
+# A cluster on this machine shares its cores with the tasks: nobody looks at what it would watch of itself all the time.
+UNWATCHED = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+}
 
 
 @contextmanager
@@ -39,8 +46,11 @@ def client_of(engine: str, processes: int) -> Iterator[Any]:
     except ImportError:
         raise InputError(f"the engine {engine!r} needs Dask; install 'askwise[bench]'") from None
     if engine == DASK:
+        import dask
+
         quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
         with (
+            dask.config.set(UNWATCHED),
             distributed.LocalCluster(n_workers=processes, threads_per_worker=1, processes=True, **quiet) as cluster,
             distributed.Client(cluster) as client,
         ):

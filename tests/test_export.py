@@ -15,7 +15,7 @@ from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
 from askwise.core.episode import Cases, rollout
 from askwise.core.family_network import Bins, FamilyNetwork
 from askwise.core.family_scale import affordable
-from askwise.core.family_values import TIE, behind, own_share, proposed
+from askwise.core.family_values import TIE, own_share, proposed
 from askwise.core.network import NetworkValues, QNetwork, load_weights
 from askwise.core.policy import Choice, Mixture, greedy, uniform
 from askwise.errors import InputError, StateError
@@ -73,11 +73,11 @@ class TorchFamily:
         scores, guide = net.scores(inputs, conditions)
         legal = state.legal[:, -F:]
         rooms = torch.from_numpy(affordable(made.alone, state.price, state.left))
-        late = torch.from_numpy(behind(scores.numpy(), legal))
-        judged = net.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
+        offers, late = proposed(scores.numpy(), legal)
+        judged = net.judged(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
         worth = (judged.rest + torch.from_numpy(state.price * self.lam / scale.stake).float()).numpy()
         assert own_share(F) > 0
-        pick = np.where(proposed(scores.numpy(), legal), worth, np.inf).argmin(1)
+        pick = np.where(offers, worth, np.inf).argmin(1)
         on = worth[np.arange(len(pick)), pick] + judged.luck.numpy()
         q = np.empty(state.legal.shape, np.float32)
         q[:, :-F] = -decide.numpy()

@@ -72,7 +72,8 @@ class Cases:
         """B, F: what each test would cost now; meaningless for those that are held."""
         prices = self.problem.schema.prices
         if prices.plain:
-            return np.broadcast_to(prices.listed, self.mask.shape)
+            listed = prices.listed  # once for all cases; numpy.broadcast_to takes longer than all the rest of a state
+            return np.ndarray(self.mask.shape, listed.dtype, listed, 0, (0, listed.itemsize))
         return np.asarray(prices.money(prices.marginal(prices.paid(self.mask, self._known()))), float)
 
     def legal(self, any_available: bool = False) -> Bools:

@@ -27,7 +27,7 @@ from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork, Seen, View, own_trunks
 from askwise.core.family_scale import FEW, Scale, affordable, list_prices
-from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, behind, proposed
+from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, proposed
 from askwise.core.family_watch import Watch
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
@@ -204,12 +204,10 @@ class FamilyTrainer:
         log_belief = network.belief(logits.detach(), seen.mask)
         decide = log_belief.detach().exp() @ self.loss
         stop = decide.min(1).values
-        score, legal = scores.detach().numpy(), seen.legal.numpy()
+        offers, late = (torch.from_numpy(made) for made in proposed(scores.detach().numpy(), seen.legal.numpy()))
         judged = network.judged(
-            log_belief.detach(), hidden.detach(), guide.detach(), stop, torch.from_numpy(behind(score, legal)), seen.mask,
-            seen.conditions, seen.rooms,
+            log_belief.detach(), hidden.detach(), guide.detach(), stop, late, seen.mask, seen.conditions, seen.rooms,
         )  # fmt: skip
-        offers = torch.from_numpy(proposed(score, legal))
         pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
         now = seen.price.gather(1, pick[:, None])[:, 0]
         value = judged.rest.detach().gather(1, pick[:, None])[:, 0] + judged.luck

@@ -42,6 +42,7 @@ class Outlook(NamedTuple):
     price: Array  # B: of it and of all that will still be bought, at lambda
     ask: Array | None  # B: expected loss and price of asking the existing classifier
     offers: Array  # B, F: the tests that are proposed
+    stop: Array  # B, 1: expected loss of the best decision
 
 
 Trunk = Callable[[Array, Array], Array]  # encoded values and mask (B, E + F), conditions (B or 1, none or all) -> B, W
@@ -88,6 +89,7 @@ class FamilyValues:
     ) -> None:
         self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
         self.loss = (loss / scale.stake).astype(dtype)
+        self.worst = self.loss.max()
         self.alone = alone
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
         self.prior, self.forecast = weights["prior"].astype(dtype), weights["forecast"].astype(float)
@@ -124,15 +126,17 @@ class FamilyValues:
         F, B = scores.shape[1], np.arange(len(mask))
         price = (state.price * (self.lam / self.scale.stake)).astype(out.dtype)
         legal = state.legal[:, -F:]
-        offers = proposed(scores, legal)
-        lean = softplus(out[:, F + 3 : F + 4] - LEAN)
-        worth = stop + own_share(F) * out[:, :F] + lean * behind(scores, legal) + price
+        offers, late = proposed(scores, legal)
+        late *= softplus(out[:, F + 3 : F + 4] - LEAN)
+        late += stop
+        late += price
+        worth = late + own_share(F) * out[:, :F]
         pick = np.where(offers, worth, np.inf).argmin(1)
         now = price[B, pick]
         ask = out[:, F + 4] if out.shape[1] > F + 4 else None
         return Outlook(
             belief, decide, scores, worth, pick, worth[B, pick] + out[:, F],
-            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask, offers,
+            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask, offers, stop,
         )  # fmt: skip
 
     def _limits(self, state: State) -> tuple[Array, Array, Array]:
@@ -174,7 +178,7 @@ class FamilyValues:
         seen, B = self.outlook(state), np.arange(len(state.mask))
         loss, cost = self.expected(seen, state)
         luck = seen.on - seen.worth[B, seen.pick]  # what is judged of the best is true of the others too
-        gain = seen.decide.min(1, keepdims=True) - seen.worth - luck[:, None]
+        gain = (seen.stop - luck[:, None]) - seen.worth
         return View(
             self._values(seen, state), seen.belief, np.where(seen.offers, gain, np.nan), loss, cost, None,
         )  # fmt: skip
@@ -184,7 +188,7 @@ class FamilyValues:
         loss, cost = self.forecast @ self.judged(seen, state.left).T
         assert state.price is not None
         now = state.price[np.arange(len(loss)), seen.pick]
-        return np.minimum(np.maximum(loss, 0), self.loss.max()), np.maximum(cost * self.scale.total, now)
+        return np.minimum(np.maximum(loss, 0), self.worst), np.maximum(cost * self.scale.total, now)
 
     def judged(self, seen: Outlook, left: Doubles | None) -> Doubles:
         """See `forecast.inputs`."""
@@ -192,7 +196,7 @@ class FamilyValues:
         place = math.log(self.lam / scale.least) / max(math.log(scale.high / scale.least), 1e-9)
         bound = 0.0 if left is None else np.maximum(1 - left / scale.total, 0)
         cost = seen.price * (scale.stake / self.lam / scale.total)
-        return forecast.inputs(seen.decide.min(1), seen.loss, seen.on, cost, place, bound)
+        return forecast.inputs(seen.stop[:, 0], seen.loss, seen.on, cost, place, bound)
 
     def _values(self, seen: Outlook, state: State) -> Floats:
         K, F = seen.decide.shape[1], seen.scores.shape[1]
@@ -280,8 +284,10 @@ def sureness(belief: Array, mask: Array) -> Array:
 
 def entropy(belief: Array) -> Array:
     """B, 1."""
-    made: Array = -(belief * np.log(np.maximum(belief, 1e-12))).sum(1, keepdims=True)
-    return made
+    made = np.maximum(belief, 1e-12)
+    np.log(made, out=made)
+    made *= belief
+    return -np.add.reduce(made, 1, keepdims=True)
 
 
 def summary(belief: Array, stop: Array) -> Array:
@@ -297,27 +303,23 @@ def own_share(tests: int) -> float:
     return min(1.0, FEW / tests)
 
 
-def proposed(scores: Array, legal: Array) -> Array:
-    """B, F: the legal tests with the largest scores."""
+def proposed(scores: Array, legal: Array) -> tuple[Array, Array]:
+    """B, F: the legal tests with the largest scores; B, F, 0 to 5: how far each score is behind the largest of them."""
+    allowed = np.where(legal, scores, -np.inf).astype(scores.dtype, copy=False)
+    late = allowed.max(1, keepdims=True) - scores
+    np.maximum(late, 0, out=late)
+    np.minimum(late, 5, out=late)
     if scores.shape[1] <= BREADTH:
-        return legal
-    scores = np.where(legal, scores, -np.inf)
-    least = np.partition(scores, -BREADTH, 1)[:, -BREADTH, None]
-    made: Array = legal & (scores >= least)
-    return made
-
-
-def behind(scores: Array, legal: Array) -> Array:
-    """B, F, 0 to 5: how far the score of each test is behind the largest of a legal one."""
-    top = np.where(legal, scores, -np.inf).max(1, keepdims=True)
-    made: Array = np.minimum(np.maximum(np.where(np.isfinite(top), top, 0) - scores, 0), 5).astype(scores.dtype, copy=False)
-    return made
+        return legal, late
+    least = np.partition(allowed, -BREADTH, 1)[:, -BREADTH, None]
+    return legal & (allowed >= least), late
 
 
 def softmax(z: Array) -> Array:
-    z = np.exp(z - z.max(1, keepdims=True))
-    made: Array = z / z.sum(1, keepdims=True)
-    return made
+    z = z - np.maximum.reduce(z, 1, keepdims=True)
+    np.exp(z, out=z)
+    z /= np.add.reduce(z, 1, keepdims=True)
+    return z
 
 
 def softplus(x: Array) -> Array:

@@ -1,10 +1,12 @@
 """Models whose networks are random: they ask and decide in many ways, and need no training."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import torch
 
-from askwise import Budget
+from askwise import AverageBudget, Budget, HardBudget
 from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import Bins, FamilyNetwork
 from askwise.core.family_scale import Scale, list_prices
@@ -114,3 +116,24 @@ def alike(mine, theirs) -> bool:
     if isinstance(mine, str) and isinstance(theirs, str) and " is expected to save " in mine:
         return mine.split(" to save ")[0] == theirs.split(" to save ")[0]
     return mine == theirs
+
+
+FORM = {"costs": {"form": "0.4", "pressure": 1, "age": "0.1", "index": 0}, "reveals": {"form": ["smoker", "colour", "town"]},
+        "setup": {"lab": ("0.5", ["pressure", "form"])}, "derived": {"index": ["age", "pressure"]}}  # fmt: skip
+MODELS = {
+    "family": lambda: family(),
+    "a mixture": lambda: family(budget=AverageBudget(1.1), seed=1),
+    "a hard budget": lambda: family(budget=HardBudget("1.9"), seed=2),
+    "a fixed order": lambda: family(budget=AverageBudget(1.5)),
+    "known for everyone": lambda: family(known=["age", "town"], seed=4),
+    "several columns": lambda: family(*table(), seed=5, **FORM),
+    "losses": lambda: family(loss=[[0, 1], [20, 0]], bins=3, seed=6),
+    "paper": lambda: paper(),
+    "paper, a mixture": lambda: paper(budget=AverageBudget(1.1), seed=2),
+    "paper, several columns": lambda: paper(*table(), known=["age"], **FORM),
+}
+
+
+@cache
+def made(name: str):
+    return MODELS[name]()

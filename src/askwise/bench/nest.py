@@ -33,6 +33,7 @@ class Nest:
     def __init__(self) -> None:
         # what can be imported here can be imported there
         environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # of Dask's workers: with it arrays take memory anew each time
         self.said = tempfile.TemporaryFile()  # noqa: SIM115  why it could not start, if it could not
         self.process = subprocess.Popen(
             [sys.executable, "-m", "askwise.bench.nest"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,

@@ -322,3 +322,10 @@ def test_a_folder_that_is_not_there_is_named(folder, tmp_path):
     code, _, err = run("predict", folder / "m.askwise", folder / "cases.csv", "--out", tmp_path / "nowhere" / "d.csv")
     assert code == 2
     assert "nowhere' is no folder" in err
+
+
+def test_decisions_are_not_written_as_what_their_name_does_not_say(folder, tmp_path):
+    code, _, err = run("predict", folder / "m.askwise", folder / "cases.csv", "--out", tmp_path / "d.xlsx")
+    assert code == 2
+    assert "its name must end in .csv or .parquet" in err
+    assert not (tmp_path / "d.xlsx").exists()

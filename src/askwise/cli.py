@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from askwise.errors import AskwiseError, Doubt
+from askwise.errors import AskwiseError, Doubt, InputError
 
 EXAMPLES = {
     "fit": """examples:
@@ -259,6 +259,8 @@ def _predict(given: argparse.Namespace) -> None:
     if given.out is not None:
         inside = given.out.match("*.parquet") and given.out.resolve().parent == given.cases.resolve()  # would be read next time
         check_out(given.out, "the decisions", [given.model, given.cases, given.out if inside else None])
+        if not given.json and given.out.suffix.lower() not in (".csv", ".parquet"):
+            raise InputError(f"the decisions cannot be written to {str(given.out)!r}; its name must end in .csv or .parquet")
     predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine)
 
 
@@ -312,8 +314,6 @@ def _inspect(given: argparse.Namespace) -> None:
 
 
 def _serve(given: argparse.Namespace) -> None:
-    from askwise.errors import InputError
-
     try:
         from askwise.web.server import serve
     except ImportError as error:

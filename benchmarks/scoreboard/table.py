@@ -13,7 +13,8 @@ from askwise.bench.entries import Entry, difference
 from benchmarks import rows
 
 HEAD = (
-    "Made by `./dev sh askwise bench benchmarks/scoreboard/plan.toml --out benchmarks/scoreboard/results.jsonl` and "
+    "Made by `./dev sh askwise bench benchmarks/scoreboard/plan.toml --out benchmarks/scoreboard/results.jsonl`, the same with "
+    "`large.toml` (large data sets, four minutes on one thread for all) and "
     "`./dev sh python -m benchmarks.scoreboard.table`: area under the frontier on test cases, mean and deviation over "
     "seeds; of several times, all are shown. Score: accuracy, and 1 - expected loss where classes are uneven (nhanes, "
     "ann_thyroid, thyroid).\n\n"

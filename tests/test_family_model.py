@@ -1,16 +1,19 @@
 """A classifier that learns a family: every budget from one training, in one file."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import askwise
+import models
 from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff, store
 from askwise.core import forecast
 from askwise.core.family_config import FamilyConfig
 from askwise.errors import InputError, StateError
+from askwise.model import Point
 
 QUICK = FamilyConfig(max_steps=150, width=16, bins=4, batch=32, cases=16, longest=4)
 BUDGETS = [None, Tradeoff(0.01), AverageBudget(2), HardBudget(3), HardBudget(0.5), AverageBudget(2) & HardBudget(4)]
@@ -125,3 +128,12 @@ def test_a_file_from_before_forecasts_is_still_read(fitted, tmp_path):
     older = askwise.load(path)
     assert (older.family.weights["forecast"] == forecast.as_judged()).all()
     assert older.session().next().expected.cost >= 0
+
+
+@pytest.mark.parametrize(("lost", "kept"), [(0.21, 2), (0.19, 2), (0.17, 1)])
+def test_a_smaller_hard_budget_is_kept_to_only_if_it_did_better_by_more_than_luck(lost, kept):
+    """The budget of 2 lost 0.2, with a standard error of 0.04."""
+    model = models.family()
+    points = [Point(0.0, 1.0, loss, 1 - loss, 0.04, None) for loss in (lost, 0.2)]
+    model = replace(model, caps=((1.0, (points[0],)), (2.0, (points[1],))), budget=HardBudget(2))
+    assert model.cap == HardBudget(kept).cap(model.schema.prices)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from askwise.providers import Decided
     from askwise.session import Session
 
+BY_LUCK = 0.5  # standard errors by which the best of several hard budgets that are no better looks better
+
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -113,7 +115,7 @@ class Model:
     def _limited(self) -> tuple[Budget, tuple[Point, ...]]:
         """The hard budget it keeps to, and the points measured under it. Of a family it is the largest measured one that is not
         above, since an average holds for what was measured. Where nothing else is to be kept, money between two measured ones is
-        spent too, unless a smaller one did better."""
+        spent too, unless a smaller one did better, by more than the luckiest of many does."""
         hard = self.budget.hard
         if hard is None or self.family is None:
             return self.budget, self.points
@@ -122,10 +124,12 @@ class Model:
             return self.budget, self.points[:1]
         cap, points = below[-1]
         if self.budget.average is None and not self.budget.lam:
-            best = min(below, key=lambda found: min(p.loss for p in found[1]))
-            if min(p.loss for p in best[1]) >= min(p.loss for p in points):
+            least = {c: min(of, key=lambda p: p.loss) for c, of in below}
+            smaller, of = min(below, key=lambda found: least[found[0]].loss)
+            mine, theirs = least[cap], least[smaller]
+            if theirs.loss + BY_LUCK * max(mine.error, theirs.error) >= mine.loss:
                 return self.budget, points
-            cap, points = best
+            cap, points = smaller, of
         return Budget(hard=Fraction(str(cap))), points
 
     @property

@@ -91,6 +91,7 @@ MISTAKES = [
     ({"data": [{"name": "digits", "without": ["randm"]}]}, "did you mean 'random'?"),
     ({"methods": [{"name": "random", "only": ["digit"]}]}, "`only` of 'random' names the data 'digit'; did you mean 'digits'?"),
     ({"methods": ["gdsf"]}, "there is no method 'gdsf'; did you mean 'gdfs'?"),
+    ({"methods": ["."]}, "the name of a method is '.'; it must be that of a module that can be imported"),
     ({"methods": ["random", "random"]}, "the label 'random' is there twice; give one of them a label"),
     ({"methods": ["random", {"name": "random", "label": "lots"}]}, "'random' and 'lots' are the same method"),
     ({"methods": [{"name": "random", "imputation": "median"}]}, "`imputation` of 'random' is 'median'; it must be 'mean' or"),

@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from askwise import methods
 from askwise.bench import parcels, plan, rows
-from askwise.bench.task import prepared
+from askwise.bench.task import carried_out, prepared
 from askwise.data import named
 from commands import run
 
@@ -78,7 +80,8 @@ def test_rows_and_that_nothing_is_run_twice(tmp_path: Path, monkeypatch: pytest.
     code, out, _ = run("bench", path, "--processes", "1")
     assert code == 1
     assert "p: 4 tasks, 2 of them over before, 2 to do" in out
-    assert "mnist quick_method seed 0: failed: InputError: " in out
+    assert "mnist quick_method seed 0: failed: " in out
+    assert "InputError" not in out  # a whole sentence needs no name
     assert "1 done, 1 failed" in out
     assert marks(tmp_path) == ["0", "0", "1", "1", "2"]
     assert len(rows.read(path.with_suffix(".jsonl"))) == 6
@@ -94,16 +97,41 @@ def test_refusals_failures_and_crashes(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     found = {r["task"]["label"]: r for r in fill(out, "p", list(tasks), "local", 1)}
     assert {label: r["status"] for label, r in found.items()} == {
-        "refuse": "refused", "fail": "failed", "crash": "failed", "long": "failed", "unknown": "refused", "well": "done",
+        "refuse": "refused", "fail": "failed", "crash": "failed", "long": "failed", "unknown": "failed", "well": "done",
     }  # fmt: skip
     assert found["refuse"]["why"] == "not for such data"
     assert found["fail"]["why"] == "KeyError: 'nothing\\nmore lines'"
     assert found["crash"]["why"].startswith("its process was ended by SIGKILL")
     assert found["long"]["why"] == "it was not over after 0.01 minutes"
-    assert found["unknown"]["why"] == "the method has no option 'naps'; it has marks, nap, does, holds"
+    assert found["unknown"]["why"] == f"method {METHOD!r} has no option 'naps'; it has marks, nap, does, holds"
     assert all({"began", "minutes_taken", "memory_mb", "commit", "versions", "plan"} <= set(r) for r in found.values())
     again = left(plan.Plan("p", tasks), rows.read(out))
-    assert [t.label for t in again] == ["fail", "crash", "long"]  # what failed is tried again, what was refused is not
+    assert [t.label for t in again] == ["fail", "crash", "long", "unknown"]  # what failed is tried again, what was refused is not
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ({"name": "nowhere.method"}, "method 'nowhere.method' is no module that can be imported here: No module named 'nowhere'"),
+        ({"name": "os.path"}, "method 'os.path' has no function 'points'; it must have one"),
+        ({"name": "os.path", "budgets": [{"hard": 1}]}, "method 'os.path' has no function 'fit'; it must have one"),
+        ({"name": "fitting.alone"}, "method 'fitting.alone' makes no frontier, it only fits for a budget; give it budgets"),
+        ({"name": "breaking.off"}, "SyntaxError: '(' was never closed"),
+        ({"name": "random"}, "method 'random' comes from two packages, "),
+    ],
+)
+def test_a_method_that_can_be_repaired_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method, says) -> None:
+    for name, text in (("fitting/alone.py", "def fit(problem, validation, budget): ..."), ("breaking/off.py", "(")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = [EntryPoint("random", f"{package}.random", methods.GROUP) for package in ("one", "two")]
+    monkeypatch.setattr(methods, "entry_points", lambda group, name="": EntryPoints(twice))
+    (task,) = plan.made({"data": ["wine"], "methods": [method]}, tmp_path).tasks
+    row = carried_out(task, parcels.load(task))
+    assert row["status"] == "failed"
+    assert row["why"].startswith(says)
+    assert not rows.over([row])  # the next run tries again
 
 
 def test_killed_in_the_middle_it_leaves_no_process_and_goes_on(tmp_path: Path) -> None:

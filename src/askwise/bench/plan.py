@@ -221,6 +221,10 @@ def _method(entry: dict[str, Any]) -> dict[str, Any]:
 
     name = _word(entry.get("name"), "the name of a method")
     _known(entry, OF_METHOD, f"method {name!r}")
+    if "." in name and not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(
+            f"the name of a method is {name!r}; it must be that of a module that can be imported, such as 'mine.tree'"
+        )
     if "." not in name and name not in methods.names():
         raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), methods.names())}")
     imputation = entry.get("imputation")

@@ -1,6 +1,7 @@
 """Plans: what they expand to, which setting wins, and what is said about mistakes."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,9 @@ def test_methods_that_are_left_out_of_a_data_set() -> None:
     assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("digits", "slow"), ("wine", "cegb")]
     tasks = made(data=["digits", "wine"], methods=["cegb", {"name": "aaco", "only": ["wine"]}])
     assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("wine", "cegb"), ("wine", "aaco")]
+    assert made(data=["digits", "wine"], methods=["cegb", {"name": "aaco", "only": "wine"}]) == tasks  # one without brackets
+    tasks = made(data=["digits", {"name": "wine", "without": "aaco"}], methods=["cegb", "aaco"])
+    assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("digits", "aaco"), ("wine", "cegb")]
 
 
 def test_a_task_goes_through_json() -> None:
@@ -111,7 +115,20 @@ MISTAKES = [
     ({"most_rows": {"train": 2.5}}, "`most_rows` of train is 2.5"),
     ({"class_weight": "even"}, "`class_weight` is 'even'"),
     ({"threads": 0}, "`threads` is 0"),
-    ({"cost_at": 0.9}, "0.9 must be a list of numbers"),
+    ({"kill_after": 0}, "`kill_after` is 0; it must be more than 0"),
+    ({"cost_at": 0.9}, "`cost_at` is 0.9; it must be a list of numbers"),
+    ({"accuracy_at": [-1]}, "a number of `accuracy_at` is -1; it must be a finite number"),
+    ({"methods": [{"name": "random", "only": 5}]}, "`only` of 'random' is 5; it must be a list of names"),
+    ({"data": [{"name": "digits", "without": 5}]}, "`without` of 'digits' is 5; it must be a list of names"),
+    ({"data": [{"name": "digits", "without": "random"}]}, "it comes to no task, since `only` and `without` leave every method"),
+    ({"methods": [{"name": "random", "only": []}]}, "it comes to no task"),
+    (
+        {"methods": [{"name": "random", "options": {"day": date(2020, 1, 1)}}]},
+        "the option 'day' of 'random' is 2020-01-01; a date",
+    ),
+    ({"budgets": [{"average": 5}, {"average": 5.0}]}, "`budgets` has {'average': 5} twice; they must be different"),
+    ({"budgets": ["frontier", "frontier"]}, "`budgets` has 'frontier' twice"),
+    ({"budgets": [{"hard": [1, 1]}]}, "`budgets` has {'hard': 1} twice"),
 ]
 
 

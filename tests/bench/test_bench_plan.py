@@ -140,6 +140,58 @@ def test_mistakes_are_told_in_one_sentence(given: dict, says: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+OF_A_TABLE = [
+    ({"target": "yy"}, "'cases.csv' has no column 'yy'; did you mean 'y'?"),
+    ({"ignore": "cuont"}, "'cases.csv' has no column 'cuont'; did you mean 'count'?"),
+    ({"ignore": 3}, "`ignore` of 'cases.csv' is 3; it must be a list of names"),
+    (
+        {"ignore": ["age", "sugar", "count"]},
+        "'cases.csv' has no column beside its target and what `ignore` names; there must be one to buy",
+    ),
+    ({"categorical": "aeg"}, "'cases.csv': column 'aeg' is said to be categorical, but does not exist; did you mean 'age'?"),
+    ({"scaling": "rows"}, "'cases.csv': the scaling is 'rows'"),
+    ({"costs": 5}, "`costs` of 'cases.csv' is 5; it must be a table like {age = 2}"),
+    ({"costs": {"aeg": 1}}, "'cases.csv': the price list names the test 'aeg', which does not exist; did you mean 'age'?"),
+    ({"costs": {"age": 1}}, "'cases.csv': test 'sugar' has no price"),
+    ({"costs": {"age": -1, "sugar": 1, "count": 1}}, "'cases.csv': the price of test 'age' is -1; it must be a finite number"),
+    ({"costs": {"age": date(2020, 1, 1), "sugar": 1, "count": 1}}, "the price of test 'age' is datetime.date(2020, 1, 1)"),
+    ({"setup": ["age"]}, "`setup` of 'cases.csv' is ['age']; it must be a table like"),
+    ({"setup": {"draw": 3}}, "the set-up 'draw' of 'cases.csv' is 3; it must be like {cost = 2, tests = [\"sugar\"]}"),
+    ({"setup": {"draw": {"cost": 3}}}, "the set-up 'draw' of 'cases.csv' is {'cost': 3}"),
+    ({"setup": {"draw": {"cost": 3, "tests": 1}}}, "`tests` of the set-up 'draw' of 'cases.csv' is 1; it must be a list"),
+    ({"setup": {"draw": {"cost": 3, "tests": "aeg"}}}, "'cases.csv': set-up 'draw' names the test 'aeg'"),
+    ({"derived": {"age": 1}}, "'age' in `derived` of 'cases.csv' is 1; it must be a list of names"),
+    ({"derived": {"bmi": ["age"]}}, "'cases.csv': `derived` names the test 'bmi', which does not exist"),
+    ({"reveals": {"form": ["aeg"]}}, "'cases.csv': a test reveals the column 'aeg', which does not exist; did you mean 'age'?"),
+    ({"shares": 0.5}, "`shares` of 'cases.csv' is 0.5; it must be three shares above 0"),
+    (
+        {"shares": [0.5, 0.5]},
+        "`shares` of 'cases.csv' is [0.5, 0.5]; it must be three shares above 0, for train, validation, test",
+    ),
+    ({"shares": [0.5, 0.5, 0.5]}, "`shares` of 'cases.csv' is [0.5, 0.5, 0.5]"),
+    ({"shares": [0.5, "a", 0.5]}, "a share in `shares` of 'cases.csv' is 'a'; it must be a finite number"),
+]
+
+
+@pytest.mark.parametrize(("given", "says"), OF_A_TABLE, ids=lambda v: v if isinstance(v, str) else "")
+def test_what_is_said_of_a_table_must_fit_its_header(tmp_path: Path, given: dict, says: str) -> None:
+    (tmp_path / "cases.csv").write_text("age,sugar,count,y\n1,2,3,0\n")
+    with pytest.raises(InputError) as caught:
+        made(tmp_path, data=[{"file": "cases.csv", "target": "y", **given}])
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_column_may_come_without_brackets(tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text("age,town,y\n1,2,0\n")
+    entry = {"file": "cases.csv", "target": "y"}
+    one, many = (
+        made(tmp_path, data=[{**entry, "ignore": i, "categorical": c}]) for i, c in (("town", "age"), (["town"], ["age"]))
+    )
+    assert one == many
+    assert one[0].source["ignore"] == ["town"]
+
+
 @pytest.mark.parametrize(
     ("text", "more", "says"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,12 +11,14 @@ from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from askwise import methods
 from askwise.bench import parcels, plan, rows
 from askwise.bench.task import carried_out, prepared
 from askwise.data import named
+from askwise.errors import InputError
 from commands import run
 
 METHOD = "tests.bench.quick_method"
@@ -186,6 +189,24 @@ def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Pa
         assert (len(train), len(validation)) == (len(parts.train), len(parts.validation))
         assert np.array_equal(train.X, parts.train.X) == (task.remove == 0)
     assert parts.test.available is None
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (np.arange(40) / 7, "the target 'y' has 40 different values in 40 rows; it must be a class that many rows share"),
+        ([0, 1] * 19 + [None, 0], "the target 'y' is missing in row 38; remove such rows"),
+        ([0] * 39 + [1], None),
+    ],
+)
+def test_a_target_that_is_no_class(tmp_path: Path, target, says: str | None) -> None:
+    pd.DataFrame({"a": range(40), "y": target}).to_csv(tmp_path / "cases.csv", index=False)
+    (task,) = plan.made({"data": [{"file": "cases.csv", "target": "y"}], "methods": ["random"]}, tmp_path).tasks
+    if says is None:
+        assert len(parcels.load(task).test) > 0
+    else:
+        with pytest.raises(InputError, match=re.escape(says)):
+            parcels.load(task)
 
 
 def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:

@@ -191,6 +191,7 @@ def _entries(given: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
 
 
 def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+    from askwise.bench import own
     from askwise.data.named import cards
 
     if "file" not in entry:
@@ -210,20 +211,44 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     target = _word(entry.get("target"), f"the target of {file!r}")
+    source = {**_source(entry, file, folder), "target": target}
+    own.check(folder, source)
+    with path.open("rb") as stream:
+        checksum = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    return {**entry, "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
+            "without": _names(entry.get("without", []), f"`without` of {file!r}"),
+            "source": {**source, "sha256": checksum}}  # fmt: skip
+
+
+def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
+    """What is said about the columns of a file, each in its shape; whether the columns are there, the header tells."""
     source = {name: entry[name] for name in OF_FILE if name in entry}
     for key in ("ignore", "categorical"):
         if key in source:
             source[key] = _names(source[key], f"`{key}` of {file!r}")
-    with path.open("rb") as stream:
-        checksum = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
-    prices = source.get("costs")
-    if isinstance(prices, str):
+    if isinstance(source.get("costs"), str):
         from askwise.fitting import lines
 
-        source["costs"] = {row["test"]: row["cost"] for row in lines(folder / prices, ("test", "cost"))}
-    return {**entry, "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
-            "without": _names(entry.get("without", []), f"`without` of {file!r}"),
-            "source": {**source, "target": target, "sha256": checksum}}  # fmt: skip
+        source["costs"] = {row["test"]: row["cost"] for row in lines(folder / source["costs"], ("test", "cost"))}
+    for key, shape in (("costs", "{age = 2}"), ("setup", '{draw = {cost = 2, tests = ["sugar"]}}'),
+                       ("derived", '{index = ["weight", "height"]}'), ("reveals", '{form = ["age", "smoker"]}')):  # fmt: skip
+        if not isinstance(source.get(key, {}), dict):
+            raise InputError(f"`{key}` of {file!r} is {source[key]!r}; it must be a table like {shape}")
+    for key in ("derived", "reveals"):
+        for test, names in source.get(key, {}).items():
+            _names(names, f"{test!r} in `{key}` of {file!r}")
+    for name, pair in source.get("setup", {}).items():
+        if not isinstance(pair, dict) or set(pair) != {"cost", "tests"}:
+            raise InputError(f'the set-up {name!r} of {file!r} is {pair!r}; it must be like {{cost = 2, tests = ["sugar"]}}')
+        _names(pair["tests"], f"`tests` of the set-up {name!r} of {file!r}")
+    shares = source.get("shares")
+    if shares is not None:
+        given = shares if isinstance(shares, list) else []
+        numbers = [_number(share, f"a share in `shares` of {file!r}") for share in given]
+        if len(numbers) != len(PARTS) or not all(numbers) or abs(sum(numbers) - 1) > 1e-9:
+            raise InputError(f"`shares` of {file!r} is {shares!r}; it must be three shares above 0, for {', '.join(PARTS)}, that "
+                             "add up to 1")  # fmt: skip
+    return source
 
 
 def _method(entry: dict[str, Any]) -> dict[str, Any]:

@@ -160,6 +160,23 @@ def test_killed_in_the_middle_it_leaves_no_process_and_goes_on(tmp_path: Path) -
     assert begun == ["0", "1", "2", "2", "3", "4", "5", "6", "7"]  # only what was running when it was killed is run again
 
 
+def test_sigterm_leaves_neither_process_nor_file(tmp_path: Path) -> None:
+    path, out = write(tmp_path, holds=str(tmp_path / "go on"), plan="seeds = 4"), tmp_path / "p.jsonl"
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "askwise", "bench", str(path), "--processes", "1"]
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TMPDIR": str(tmp_path / "temporary")}
+    with subprocess.Popen(command, env=here, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as first:
+        wait_for(lambda: len(rows.read(out)) == 2 and len(marks(tmp_path)) == 3)  # in the middle of the third task
+        assert list((tmp_path / "temporary").glob("*/*.safetensors"))
+        first.terminate()
+        _, err = first.communicate(timeout=60)
+    assert (first.returncode, err) == (143, "")
+    assert list((tmp_path / "temporary").iterdir()) == []
+    pids = [int((tmp_path / "marks" / p).read_text() or 0) for p in os.listdir(tmp_path / "marks")]
+    wait_for(lambda: not any(alive(pid) for pid in pids))
+    assert len(rows.read(out)) == 2
+
+
 def test_a_parcel_holds_all_of_a_split(tmp_path: Path) -> None:
     for name, weight in (("thyroid", "balanced"), ("digits", None)):  # set-ups, derived tests and gaps; classes that are numbers
         (task,) = plan.made({"data": [name], "methods": ["random"], "class_weight": weight or "none", "seeds": [1],

@@ -27,7 +27,7 @@ TASK: dict[str, Any] = {  # of what kind each must be
 }  # fmt: skip
 BESIDE: dict[str, Any] = {
     "resampled": list, "accuracy_at": dict, "cost_at": dict, "columns": list, "validation": list, "test": list,
-    "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict,
+    "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict, "source": dict,
 }  # fmt: skip
 STATUS = ("done", "refused", "failed")
 

@@ -47,7 +47,7 @@ def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: 
 
 @contextmanager
 def in_good_order() -> Iterator[None]:
-    """While this lasts SIGTERM is an exception, like Ctrl-C: on its way out tasks are ended and the files of their data removed."""
+    """While this lasts SIGTERM is an exception, like Ctrl-C: on its way out tasks are ended and the files of data removed."""
     if threading.current_thread() is not threading.main_thread():  # signals are the business of the main thread alone
         yield
         return

@@ -72,7 +72,7 @@ the page is at http://127.0.0.1:8000/, the JSON API is described at http://127.0
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command. 0: done; 1: a file could not be written, or tasks of a bench failed; 2: something was wrong with what was
-    given; 130: interrupted."""
+    given; 130: interrupted; 143: a bench ended by SIGTERM."""
     given = parser().parse_args(argv)
     try:
         with _doubts():

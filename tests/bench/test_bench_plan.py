@@ -1,6 +1,7 @@
 """Plans: what they expand to, which setting wins, and what is said about mistakes."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,9 @@ def test_methods_that_are_left_out_of_a_data_set() -> None:
     assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("digits", "slow"), ("wine", "cegb")]
     tasks = made(data=["digits", "wine"], methods=["cegb", {"name": "aaco", "only": ["wine"]}])
     assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("wine", "cegb"), ("wine", "aaco")]
+    assert made(data=["digits", "wine"], methods=["cegb", {"name": "aaco", "only": "wine"}]) == tasks  # one without brackets
+    tasks = made(data=["digits", {"name": "wine", "without": "aaco"}], methods=["cegb", "aaco"])
+    assert [(t.data, t.label) for t in tasks] == [("digits", "cegb"), ("digits", "aaco"), ("wine", "cegb")]
 
 
 def test_a_task_goes_through_json() -> None:
@@ -91,6 +95,7 @@ MISTAKES = [
     ({"data": [{"name": "digits", "without": ["randm"]}]}, "did you mean 'random'?"),
     ({"methods": [{"name": "random", "only": ["digit"]}]}, "`only` of 'random' names the data 'digit'; did you mean 'digits'?"),
     ({"methods": ["gdsf"]}, "there is no method 'gdsf'; did you mean 'gdfs'?"),
+    ({"methods": ["."]}, "the name of a method is '.'; it must be that of a module that can be imported"),
     ({"methods": ["random", "random"]}, "the label 'random' is there twice; give one of them a label"),
     ({"methods": ["random", {"name": "random", "label": "lots"}]}, "'random' and 'lots' are the same method"),
     ({"methods": [{"name": "random", "imputation": "median"}]}, "`imputation` of 'random' is 'median'; it must be 'mean' or"),
@@ -110,7 +115,20 @@ MISTAKES = [
     ({"most_rows": {"train": 2.5}}, "`most_rows` of train is 2.5"),
     ({"class_weight": "even"}, "`class_weight` is 'even'"),
     ({"threads": 0}, "`threads` is 0"),
-    ({"cost_at": 0.9}, "0.9 must be a list of numbers"),
+    ({"kill_after": 0}, "`kill_after` is 0; it must be more than 0"),
+    ({"cost_at": 0.9}, "`cost_at` is 0.9; it must be a list of numbers"),
+    ({"accuracy_at": [-1]}, "a number of `accuracy_at` is -1; it must be a finite number"),
+    ({"methods": [{"name": "random", "only": 5}]}, "`only` of 'random' is 5; it must be a list of names"),
+    ({"data": [{"name": "digits", "without": 5}]}, "`without` of 'digits' is 5; it must be a list of names"),
+    ({"data": [{"name": "digits", "without": "random"}]}, "it comes to no task, since `only` and `without` leave every method"),
+    ({"methods": [{"name": "random", "only": []}]}, "it comes to no task"),
+    (
+        {"methods": [{"name": "random", "options": {"day": date(2020, 1, 1)}}]},
+        "the option 'day' of 'random' is 2020-01-01; a date",
+    ),
+    ({"budgets": [{"average": 5}, {"average": 5.0}]}, "`budgets` has {'average': 5} twice; they must be different"),
+    ({"budgets": ["frontier", "frontier"]}, "`budgets` has 'frontier' twice"),
+    ({"budgets": [{"hard": [1, 1]}]}, "`budgets` has {'hard': 1} twice"),
 ]
 
 
@@ -120,6 +138,58 @@ def test_mistakes_are_told_in_one_sentence(given: dict, says: str) -> None:
         made(**given)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+OF_A_TABLE = [
+    ({"target": "yy"}, "'cases.csv' has no column 'yy'; did you mean 'y'?"),
+    ({"ignore": "cuont"}, "'cases.csv' has no column 'cuont'; did you mean 'count'?"),
+    ({"ignore": 3}, "`ignore` of 'cases.csv' is 3; it must be a list of names"),
+    (
+        {"ignore": ["age", "sugar", "count"]},
+        "'cases.csv' has no column beside its target and what `ignore` names; there must be one to buy",
+    ),
+    ({"categorical": "aeg"}, "'cases.csv': column 'aeg' is said to be categorical, but does not exist; did you mean 'age'?"),
+    ({"scaling": "rows"}, "'cases.csv': the scaling is 'rows'"),
+    ({"costs": 5}, "`costs` of 'cases.csv' is 5; it must be a table like {age = 2}"),
+    ({"costs": {"aeg": 1}}, "'cases.csv': the price list names the test 'aeg', which does not exist; did you mean 'age'?"),
+    ({"costs": {"age": 1}}, "'cases.csv': test 'sugar' has no price"),
+    ({"costs": {"age": -1, "sugar": 1, "count": 1}}, "'cases.csv': the price of test 'age' is -1; it must be a finite number"),
+    ({"costs": {"age": date(2020, 1, 1), "sugar": 1, "count": 1}}, "the price of test 'age' is datetime.date(2020, 1, 1)"),
+    ({"setup": ["age"]}, "`setup` of 'cases.csv' is ['age']; it must be a table like"),
+    ({"setup": {"draw": 3}}, "the set-up 'draw' of 'cases.csv' is 3; it must be like {cost = 2, tests = [\"sugar\"]}"),
+    ({"setup": {"draw": {"cost": 3}}}, "the set-up 'draw' of 'cases.csv' is {'cost': 3}"),
+    ({"setup": {"draw": {"cost": 3, "tests": 1}}}, "`tests` of the set-up 'draw' of 'cases.csv' is 1; it must be a list"),
+    ({"setup": {"draw": {"cost": 3, "tests": "aeg"}}}, "'cases.csv': set-up 'draw' names the test 'aeg'"),
+    ({"derived": {"age": 1}}, "'age' in `derived` of 'cases.csv' is 1; it must be a list of names"),
+    ({"derived": {"bmi": ["age"]}}, "'cases.csv': `derived` names the test 'bmi', which does not exist"),
+    ({"reveals": {"form": ["aeg"]}}, "'cases.csv': a test reveals the column 'aeg', which does not exist; did you mean 'age'?"),
+    ({"shares": 0.5}, "`shares` of 'cases.csv' is 0.5; it must be three shares above 0"),
+    (
+        {"shares": [0.5, 0.5]},
+        "`shares` of 'cases.csv' is [0.5, 0.5]; it must be three shares above 0, for train, validation, test",
+    ),
+    ({"shares": [0.5, 0.5, 0.5]}, "`shares` of 'cases.csv' is [0.5, 0.5, 0.5]"),
+    ({"shares": [0.5, "a", 0.5]}, "a share in `shares` of 'cases.csv' is 'a'; it must be a finite number"),
+]
+
+
+@pytest.mark.parametrize(("given", "says"), OF_A_TABLE, ids=lambda v: v if isinstance(v, str) else "")
+def test_what_is_said_of_a_table_must_fit_its_header(tmp_path: Path, given: dict, says: str) -> None:
+    (tmp_path / "cases.csv").write_text("age,sugar,count,y\n1,2,3,0\n")
+    with pytest.raises(InputError) as caught:
+        made(tmp_path, data=[{"file": "cases.csv", "target": "y", **given}])
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_column_may_come_without_brackets(tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text("age,town,y\n1,2,0\n")
+    entry = {"file": "cases.csv", "target": "y"}
+    one, many = (
+        made(tmp_path, data=[{**entry, "ignore": i, "categorical": c}]) for i, c in (("town", "age"), (["town"], ["age"]))
+    )
+    assert one == many
+    assert one[0].source["ignore"] == ["town"]
 
 
 @pytest.mark.parametrize(

@@ -189,12 +189,68 @@ def test_names_say_what_tells_entries_apart():
     assert [e.name for e in entries([row(task={"remove": 0.9})])] == ["tree, 90 % removed"]
 
 
+def limits(**most):
+    return {"train": 0, "validation": 10000, "test": 30000, **most}
+
+
+def file(sha256: str, **more):
+    return {"file": "cases.csv", "target": "ill", "sha256": sha256, **more}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "names"),
+    [
+        ({}, {"class_weight": "balanced"}, ("toy (class_weight none)", "toy (class_weight balanced)")),
+        ({"source": file("ab")}, {"source": file("cd")}, ("toy (file ab)", "toy (file cd)")),
+        ({}, {"source": file("cd")}, ("toy (file none, settings 1)", "toy (file cd, settings 2)")),
+        ({"source": file("ab")}, {"source": file("ab", costs={"age": 2})}, ("toy (settings 1)", "toy (settings 2)")),
+        (
+            {},
+            {"most_rows": limits(test=9), "n_test": 9},
+            ("toy (rows validation 10000, test 30000)", "toy (rows validation 10000, test 9)"),
+        ),
+    ],
+)
+def test_other_cases_under_the_same_name_are_told_apart(tmp_path, one, two, names):
+    many = [row(**one), row(method="b", **one), row(**two), row(method="c", budget={"hard": 3}, **two), row(method="c", **two)]
+    found, text, _ = page(tmp_path, *many, row(seed=1, status="failed", why="no luck", **two))
+    first, second = names
+    methods = {name: set(by_name(found.tables[f"{name}: area under the frontier"])) for name in names}
+    assert methods == {first: {"tree", "b"}, second: {"tree", "c"}}
+    assert set(by_name(found.tables[f"{first}: differences of areas"])) == {"b"}
+    assert set(by_name(found.tables[f"{second}: differences of areas"])) == {"c"}
+    ranking = by_name(found.tables["Ranks by area"])
+    assert (ranking["b"][first], ranking["b"][second], ranking["c"][first]) == ("1.5 of 2", "–", "–")
+    assert f"{second}: budgets" in found.tables
+    assert found.tables["Tasks without a result"][1][0] == second
+    assert [line[1] for line in found.tables["What was asked for"][1:]].count(second) == 2
+    assert f"Data: {first}, {second}." in text
+
+
+def test_other_cases_are_never_compared_case_by_case():
+    mine = entries([row()])[0]
+    for other in ({"class_weight": "balanced"}, {"source": file("ab")}, {"n_test": 9}):
+        assert difference(mine, entries([row(method="b", **other)])[0]) is None
+    assert difference(mine, entries([row(method="b", most_rows=limits(train=30))])[0]) is not None  # the same test cases
+
+
+def test_a_method_with_limits_of_its_own_stays_beside_the_others(tmp_path):
+    slow = [row(method="slow", seed=seed, area=0.9, most_rows=limits(test=9), n_test=9) for seed in (0, 1)]
+    found, _, _ = page(tmp_path, row(), row(method="b"), *slow)
+    table = by_name(found.tables["toy: area under the frontier"])
+    assert {name: line["cases: training / test"] for name, line in table.items()} == {
+        "tree": "60 / 20", "b": "60 / 20", "slow": "60 / 9",
+    }  # fmt: skip
+    assert set(by_name(found.tables["toy: differences of areas"])) == {"b"}  # less than tree: slow is best, but on other cases
+
+
 def test_damaged_and_old_rows_are_passed_over_with_a_remark(tmp_path):
     good = row()
     old = {key: value for key, value in good.items() if key != "task"} | {"data": "toy", "method": "tree"}
     lines = [
         '{"task": {"data": "toy", "met', old, "[1, 2]", {**good, "area": float("nan")}, {**good, "status": "half"},
-        {**good, "task": {"data": "toy", "method": "tree"}}, {**good, "resampled": 3}, {**good, "curve": [1, 2]}, "", good,
+        {**good, "task": {"data": "toy", "method": "tree"}}, {**good, "resampled": 3}, {**good, "curve": [1, 2]},
+        {**good, "source": "x.csv"}, "", good,
     ]  # fmt: skip
     found = gathered([write(tmp_path / "r.jsonl", *lines)])
     assert [r["task"]["method"] for r in found.rows] == ["tree"]
@@ -207,6 +263,7 @@ def test_damaged_and_old_rows_are_passed_over_with_a_remark(tmp_path):
         ("6", "is of another version: the seed of its task is None"),
         ("7", "is of another version: its resampled is 3"),
         ("8", "is of another version: it is done, but has no curve"),
+        ("9", "is of another version: its source is 'x.csv'"),
     ]
     _, text, md = page(tmp_path, *lines)
     assert "Line 2 of rows.jsonl is no row" in text

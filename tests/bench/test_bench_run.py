@@ -2,18 +2,23 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from askwise import methods
 from askwise.bench import parcels, plan, rows
-from askwise.bench.task import prepared
+from askwise.bench.task import carried_out, prepared
 from askwise.data import named
+from askwise.errors import InputError
 from commands import run
 
 METHOD = "tests.bench.quick_method"
@@ -78,7 +83,8 @@ def test_rows_and_that_nothing_is_run_twice(tmp_path: Path, monkeypatch: pytest.
     code, out, _ = run("bench", path, "--processes", "1")
     assert code == 1
     assert "p: 4 tasks, 2 of them over before, 2 to do" in out
-    assert "mnist quick_method seed 0: failed: InputError: " in out
+    assert "mnist quick_method seed 0: failed: " in out
+    assert "InputError" not in out  # a whole sentence needs no name
     assert "1 done, 1 failed" in out
     assert marks(tmp_path) == ["0", "0", "1", "1", "2"]
     assert len(rows.read(path.with_suffix(".jsonl"))) == 6
@@ -94,16 +100,41 @@ def test_refusals_failures_and_crashes(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     found = {r["task"]["label"]: r for r in fill(out, "p", list(tasks), "local", 1)}
     assert {label: r["status"] for label, r in found.items()} == {
-        "refuse": "refused", "fail": "failed", "crash": "failed", "long": "failed", "unknown": "refused", "well": "done",
+        "refuse": "refused", "fail": "failed", "crash": "failed", "long": "failed", "unknown": "failed", "well": "done",
     }  # fmt: skip
     assert found["refuse"]["why"] == "not for such data"
     assert found["fail"]["why"] == "KeyError: 'nothing\\nmore lines'"
     assert found["crash"]["why"].startswith("its process was ended by SIGKILL")
     assert found["long"]["why"] == "it was not over after 0.01 minutes"
-    assert found["unknown"]["why"] == "the method has no option 'naps'; it has marks, nap, does, holds"
+    assert found["unknown"]["why"] == f"method {METHOD!r} has no option 'naps'; it has marks, nap, does, holds"
     assert all({"began", "minutes_taken", "memory_mb", "commit", "versions", "plan"} <= set(r) for r in found.values())
     again = left(plan.Plan("p", tasks), rows.read(out))
-    assert [t.label for t in again] == ["fail", "crash", "long"]  # what failed is tried again, what was refused is not
+    assert [t.label for t in again] == ["fail", "crash", "long", "unknown"]  # what failed is tried again, what was refused is not
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ({"name": "nowhere.method"}, "method 'nowhere.method' is no module that can be imported here: No module named 'nowhere'"),
+        ({"name": "os.path"}, "method 'os.path' has no function 'points'; it must have one"),
+        ({"name": "os.path", "budgets": [{"hard": 1}]}, "method 'os.path' has no function 'fit'; it must have one"),
+        ({"name": "fitting.alone"}, "method 'fitting.alone' makes no frontier, it only fits for a budget; give it budgets"),
+        ({"name": "breaking.off"}, "SyntaxError: '(' was never closed"),
+        ({"name": "random"}, "method 'random' comes from two packages, "),
+    ],
+)
+def test_a_method_that_can_be_repaired_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method, says) -> None:
+    for name, text in (("fitting/alone.py", "def fit(problem, validation, budget): ..."), ("breaking/off.py", "(")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = [EntryPoint("random", f"{package}.random", methods.GROUP) for package in ("one", "two")]
+    monkeypatch.setattr(methods, "entry_points", lambda group, name="": EntryPoints(twice))
+    (task,) = plan.made({"data": ["wine"], "methods": [method]}, tmp_path).tasks
+    row = carried_out(task, parcels.load(task))
+    assert row["status"] == "failed"
+    assert row["why"].startswith(says)
+    assert not rows.over([row])  # the next run tries again
 
 
 def test_killed_in_the_middle_it_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
@@ -127,6 +158,23 @@ def test_killed_in_the_middle_it_leaves_no_process_and_goes_on(tmp_path: Path) -
     assert sorted(r["task"]["seed"] for r in rows.read(out)) == list(range(8))
     begun = marks(tmp_path)
     assert begun == ["0", "1", "2", "2", "3", "4", "5", "6", "7"]  # only what was running when it was killed is run again
+
+
+def test_sigterm_leaves_neither_process_nor_file(tmp_path: Path) -> None:
+    path, out = write(tmp_path, holds=str(tmp_path / "go on"), plan="seeds = 4"), tmp_path / "p.jsonl"
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "askwise", "bench", str(path), "--processes", "1"]
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TMPDIR": str(tmp_path / "temporary")}
+    with subprocess.Popen(command, env=here, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as first:
+        wait_for(lambda: len(rows.read(out)) == 2 and len(marks(tmp_path)) == 3)  # in the middle of the third task
+        assert list((tmp_path / "temporary").glob("*/*.safetensors"))
+        first.terminate()
+        _, err = first.communicate(timeout=60)
+    assert (first.returncode, err) == (143, "")
+    assert list((tmp_path / "temporary").iterdir()) == []
+    pids = [int((tmp_path / "marks" / p).read_text() or 0) for p in os.listdir(tmp_path / "marks")]
+    wait_for(lambda: not any(alive(pid) for pid in pids))
+    assert len(rows.read(out)) == 2
 
 
 def test_a_parcel_holds_all_of_a_split(tmp_path: Path) -> None:
@@ -158,6 +206,24 @@ def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Pa
         assert (len(train), len(validation)) == (len(parts.train), len(parts.validation))
         assert np.array_equal(train.X, parts.train.X) == (task.remove == 0)
     assert parts.test.available is None
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (np.arange(40) / 7, "the target 'y' has 40 different values in 40 rows; it must be a class that many rows share"),
+        ([0, 1] * 19 + [None, 0], "the target 'y' is missing in row 38; remove such rows"),
+        ([0] * 39 + [1], None),
+    ],
+)
+def test_a_target_that_is_no_class(tmp_path: Path, target, says: str | None) -> None:
+    pd.DataFrame({"a": range(40), "y": target}).to_csv(tmp_path / "cases.csv", index=False)
+    (task,) = plan.made({"data": [{"file": "cases.csv", "target": "y"}], "methods": ["random"]}, tmp_path).tasks
+    if says is None:
+        assert len(parcels.load(task).test) > 0
+    else:
+        with pytest.raises(InputError, match=re.escape(says)):
+            parcels.load(task)
 
 
 def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:

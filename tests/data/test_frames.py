@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from askwise.data.frames import Table, column, columns_of, read_table
+from askwise.data.frames import Table, column, columns_of, read_header, read_table
 from askwise.errors import InputError
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -95,6 +95,7 @@ def test_text_files(tmp_path, ending):
     data = TEXT.replace(",", "\t") if ending == ".tsv" else TEXT
     path.write_bytes(gzip.compress(data.encode()) if ending.endswith("gz") else data.encode("utf-8-sig"))
     frame = read_table(path)
+    assert read_header(path) == list(frame.columns)
     assert list(frame.columns) == ["name", "age", "ill"]
     assert frame["name"].tolist() == ["ann", "bob"]
     assert frame["age"].tolist()[0] == 34
@@ -115,6 +116,7 @@ def test_parquet(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": pd.Categorical(["x", "y"])})
     frame.to_parquet(tmp_path / "cases.parquet")
+    assert read_header(tmp_path / "cases.parquet") == list(frame.columns)
     back = read_table(str(tmp_path / "cases.parquet"))
     assert list(back.columns) == ["a", "b"]
     assert back["b"].dtype == "category"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ TASK: dict[str, Any] = {  # of what kind each must be
 }  # fmt: skip
 BESIDE: dict[str, Any] = {
     "resampled": list, "accuracy_at": dict, "cost_at": dict, "columns": list, "validation": list, "test": list,
-    "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict,
+    "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict, "source": dict,
 }  # fmt: skip
 STATUS = ("done", "refused", "failed")
 
@@ -117,6 +118,54 @@ def numbers(values: Iterable[Any]) -> list[float]:
     return [v for v in values if is_number(v)]
 
 
+# ---------------------------------------------------------------------- by data
+
+
+def told_apart(found: Iterable[Row]) -> list[Row]:
+    """The rows, with names of data that each stand for one set of cases: where rows give one name to several, it says which.
+
+    A method that has other limits of rows than the rest, but always the same, stays beside them. Told apart once more, names stay
+    as they are.
+    """
+    of = list(found)
+    values: dict[tuple[str, str], list[str]] = {}  # by name of data and fact, as they come
+    limits: dict[tuple[str, ...], set[str]] = {}
+    for row in of:
+        data, facts = row["task"]["data"], facts_of_data(row)
+        for fact, value in facts.items():
+            here = values.setdefault((data, fact), [])
+            here += [value] * (value not in here)
+        limits.setdefault((data, row["task"]["label"], *facts.values()), set()).add(limits_words(row))
+    limited = {data for (data, *_), here in limits.items() if len(here) > 1}
+
+    def name(row: Row) -> str:
+        data, said = row["task"]["data"], []
+        for fact, value in facts_of_data(row).items():
+            if len(here := values[data, fact]) > 1:
+                said.append(
+                    f"{fact} {here.index(value) + 1 if fact == 'settings' else value}"
+                )  # settings are too long for a name
+        said += [f"rows {limits_words(row)}"] if data in limited else []
+        return f"{data} ({', '.join(said)})" if said else data
+
+    return [{**row, "task": {**row["task"], "data": name(row)}} for row in of]
+
+
+def facts_of_data(row: Row) -> dict[str, str]:
+    """What, beside its name, its seed and the limits of rows, makes the cases of a row those that they are."""
+    source = row.get("source") or {}
+    settings = {name: value for name, value in source.items() if name not in ("file", "sha256")}
+    return {
+        "file": str(source.get("sha256", "none")),
+        "settings": json.dumps(settings, sort_keys=True),
+        "class_weight": str(row.get("class_weight") or "none"),
+    }
+
+
+def limits_words(row: Row) -> str:
+    return ", ".join(f"{part} {most}" for part, most in (row.get("most_rows") or {}).items() if most) or "all"
+
+
 # ---------------------------------------------------------------------- by method
 
 
@@ -154,7 +203,7 @@ class Entry:
 
 def entries(found: Iterable[Row]) -> list[Entry]:
     """Rows that differ in nothing but the seed belong together. The name says what tells entries of one method apart."""
-    of = list(found)
+    of = told_apart(found)
     telling = _telling(of)
     grouped: dict[tuple[str, str, str], list[Row]] = {}
     for row in of:
@@ -187,10 +236,7 @@ SAYING = {
     "remove": lambda v: f"{100 * v:g} % removed" if v else "nothing removed",
     "imputation": lambda v: str(v or "no imputation"),
     "options": lambda v: ", ".join(f"{name}={value}" for name, value in v.items()) or "no options",
-    "class_weight": lambda v: f"weights {v or 'none'}",
-    "most_rows": lambda v: "rows " + ", ".join(f"{part} {most or 'all'}" for part, most in (v or {}).items()),
     "threads": lambda v: f"{v} threads",
-    "source": lambda v: f"file {(v or {}).get('sha256', '?')}",
 }
 
 
@@ -236,11 +282,16 @@ def difference(mine: Entry, theirs: Entry) -> Difference | None:
     both = [(row, other[seed]) for row in mine.rows if (seed := row["task"]["seed"]) in other]
     drawn = [(a.get("resampled") or [], b.get("resampled") or []) for a, b in both]
     alike = len({len(d) for pair in drawn for d in pair}) == 1 and len(drawn[0][0]) > 0
-    if not alike or any(a.get("n_test") != b.get("n_test") for a, b in both):
+    if not alike or any(_test_cases(a) != _test_cases(b) for a, b in both):
         return None
     mean = float(np.mean([a["area"] - b["area"] for a, b in both]))
     low, high = np.quantile(np.mean([np.subtract(a, b) for a, b in drawn], 0), [0.025, 0.975])
     return Difference(mean, float(low), float(high), len(both))
+
+
+def _test_cases(row: Row) -> tuple[Any, ...]:
+    """The same for rows of one seed with the same test cases; as many of the same ones are always the same part of them."""
+    return row["task"]["data"], facts_of_data(row), row.get("n_test")
 
 
 def ranks(values: Sequence[float], digits: int = 4) -> list[float]:

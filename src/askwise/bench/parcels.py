@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.bench import own
 from askwise.bench.plan import PARTS, Task
 from askwise.core.episode import some_rows
 from askwise.core.prices import Prices
 from askwise.core.problem import Problem, Schema
-from askwise.data.prepare import Split, split, stratified
-from askwise.errors import InputError
+from askwise.data.prepare import Split
 
-SHARES = (0.6, 0.2, 0.2)  # of a table of one's own
 _ROWS = ("X", "y", "available", "known", "weight", "external")  # what a problem has for each row, ids apart
 _PRICES = ("own", "setup", "member", "sources")
 
@@ -38,41 +37,9 @@ def load(task: Task) -> Split:
 
         parts = named(task.data, task.seed, task.class_weight)
     else:
-        parts = _table(task, task.source)
+        parts = own.load(Path(task.folder), task.source, task.seed, task.class_weight)
     some = {name: (p := getattr(parts, name)).take(some_rows(len(p), task.most_rows[name], 0)) for name in PARTS}
     return Split(**some)
-
-
-def _table(task: Task, source: dict[str, Any]) -> Split:
-    """A file: its rows are split by class, and each column that is not left out is a test."""
-    from askwise.data.frames import columns_of, read_table
-    from askwise.errors import did_you_mean
-
-    table = read_table(Path(task.folder) / source["file"], text=source.get("categorical", ()))
-    names, target = columns_of(table), source["target"]
-    for name in (target, *source.get("ignore", ())):
-        if name not in names:
-            raise InputError(f"{source['file']!r} has no column {name!r}; {did_you_mean(name, names)}")
-    y = table[target]
-    if y.isna().any():
-        raise InputError(f"the target {target!r} is missing in row {int(np.flatnonzero(y.isna())[0])}; remove such rows")
-    gone = {target, *source.get("ignore", ())}
-    columns = {
-        name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in names if name not in gone
-    }
-    labels = y.to_numpy()
-    prices = {name: source.get(name) for name in ("costs", "reveals", "derived")}
-    if prices["costs"] is not None:  # what is left out may still have a price
-        prices["costs"] = {test: price for test, price in prices["costs"].items() if test not in gone}
-    setup = {name: (pair["cost"], pair["tests"]) for name, pair in source.get("setup", {}).items()}
-    rows = stratified(labels, tuple(source.get("shares", SHARES)), task.seed)
-    if len(rows) != len(PARTS) or not all(map(len, rows)):
-        raise InputError(f"`shares` of {source['file']!r} is {source.get('shares')}; it must be three shares, for "
-                         f"{', '.join(PARTS)}, and each must get rows")  # fmt: skip
-    return split(
-        columns, labels, np.unique(labels).tolist(), rows, scaling=source.get("scaling", "columns"),
-        categorical=source.get("categorical", ()), class_weight=task.class_weight, setup=setup, **prices,
-    )  # fmt: skip
 
 
 def pack(parts: Split) -> bytes:

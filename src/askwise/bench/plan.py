@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,18 +136,22 @@ def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
             raise InputError(f"the {kind} {twice!r} is there twice" + ("; give one of them a label" if kind == "label" else ""))
     labels = [m["label"] for m in methods]
     for d in data:
-        for label in d.get("without", ()):
+        for label in d["without"]:
             if label not in labels:
                 raise InputError(f"`without` of {d['name']!r} names the method {label!r}; {did_you_mean(label, labels)}")
     tasks: list[Task] = []
     names = [d["name"] for d in data]
     for m in methods:
-        for name_of_data in m.get("only", ()):
+        for name_of_data in m["only"] or ():
             if name_of_data not in names:
                 raise InputError(f"`only` of {m['label']!r} names the data {name_of_data!r}; {did_you_mean(name_of_data, names)}")
     for d, m in itertools.product(data, methods):
-        if m["label"] not in d.get("without", ()) and d["name"] in m.get("only", names):
+        if m["label"] not in d["without"] and (m["only"] is None or d["name"] in m["only"]):
             tasks += _tasks(_joined(given, d, m), d, m, folder)
+    if not tasks:
+        raise InputError(
+            "it comes to no task, since `only` and `without` leave every method out of every data set; allow one at least"
+        )
     labels_of: dict[str, str] = {}
     for task in tasks:
         other = labels_of.setdefault(identity(task.told), task.label)
@@ -185,6 +191,7 @@ def _entries(given: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
 
 
 def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+    from askwise.bench import own
     from askwise.data.named import cards
 
     if "file" not in entry:
@@ -197,23 +204,51 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
             raise InputError(
                 f"there is no data set {name!r}; for a table of your own give a `file`; {did_you_mean(name, cards())}"
             )
-        return dict(entry)
+        return {**entry, "without": _names(entry.get("without", []), f"`without` of {name!r}")}
     file = _word(entry["file"], "file")
     _known(entry, (*OF_DATA, *OF_FILE), f"the data of {file!r}")
     path = folder / file
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     target = _word(entry.get("target"), f"the target of {file!r}")
-    source = {name: entry[name] for name in OF_FILE if name in entry}
+    source = {**_source(entry, file, folder), "target": target}
+    own.check(folder, source)
     with path.open("rb") as stream:
         checksum = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
-    prices = source.get("costs")
-    if isinstance(prices, str):
+    return {**entry, "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
+            "without": _names(entry.get("without", []), f"`without` of {file!r}"),
+            "source": {**source, "sha256": checksum}}  # fmt: skip
+
+
+def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
+    """What is said about the columns of a file, each in its shape; whether the columns are there, the header tells."""
+    source = {name: entry[name] for name in OF_FILE if name in entry}
+    for key in ("ignore", "categorical"):
+        if key in source:
+            source[key] = _names(source[key], f"`{key}` of {file!r}")
+    if isinstance(source.get("costs"), str):
         from askwise.fitting import lines
 
-        source["costs"] = {row["test"]: row["cost"] for row in lines(folder / prices, ("test", "cost"))}
-    return {**entry, "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
-            "source": {**source, "target": target, "sha256": checksum}}  # fmt: skip
+        source["costs"] = {row["test"]: row["cost"] for row in lines(folder / source["costs"], ("test", "cost"))}
+    for key, shape in (("costs", "{age = 2}"), ("setup", '{draw = {cost = 2, tests = ["sugar"]}}'),
+                       ("derived", '{index = ["weight", "height"]}'), ("reveals", '{form = ["age", "smoker"]}')):  # fmt: skip
+        if not isinstance(source.get(key, {}), dict):
+            raise InputError(f"`{key}` of {file!r} is {source[key]!r}; it must be a table like {shape}")
+    for key in ("derived", "reveals"):
+        for test, names in source.get(key, {}).items():
+            _names(names, f"{test!r} in `{key}` of {file!r}")
+    for name, pair in source.get("setup", {}).items():
+        if not isinstance(pair, dict) or set(pair) != {"cost", "tests"}:
+            raise InputError(f'the set-up {name!r} of {file!r} is {pair!r}; it must be like {{cost = 2, tests = ["sugar"]}}')
+        _names(pair["tests"], f"`tests` of the set-up {name!r} of {file!r}")
+    shares = source.get("shares")
+    if shares is not None:
+        given = shares if isinstance(shares, list) else []
+        numbers = [_number(share, f"a share in `shares` of {file!r}") for share in given]
+        if len(numbers) != len(PARTS) or not all(numbers) or abs(sum(numbers) - 1) > 1e-9:
+            raise InputError(f"`shares` of {file!r} is {shares!r}; it must be three shares above 0, for {', '.join(PARTS)}, that "
+                             "add up to 1")  # fmt: skip
+    return source
 
 
 def _method(entry: dict[str, Any]) -> dict[str, Any]:
@@ -221,6 +256,10 @@ def _method(entry: dict[str, Any]) -> dict[str, Any]:
 
     name = _word(entry.get("name"), "the name of a method")
     _known(entry, OF_METHOD, f"method {name!r}")
+    if "." in name and not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(
+            f"the name of a method is {name!r}; it must be that of a module that can be imported, such as 'mine.tree'"
+        )
     if "." not in name and name not in methods.names():
         raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), methods.names())}")
     imputation = entry.get("imputation")
@@ -229,10 +268,17 @@ def _method(entry: dict[str, Any]) -> dict[str, Any]:
 
         if imputation not in KINDS:
             raise InputError(f"`imputation` of {name!r} is {imputation!r}; it must be {' or '.join(map(repr, KINDS))}")
-    if not isinstance(entry.get("options", {}), dict):
-        raise InputError(f"`options` of {name!r} is {entry['options']!r}; it must be a table")
+    options = entry.get("options", {})
+    if not isinstance(options, dict):
+        raise InputError(f"`options` of {name!r} is {options!r}; it must be a table")
+    for option, value in options.items():
+        try:
+            json.dumps(value)
+        except TypeError:  # TOML knows dates and times
+            raise InputError(f"the option {option!r} of {name!r} is {value}; a date must be a text, in quotes") from None
+    only = _names(entry["only"], f"`only` of {name!r}") if "only" in entry else None
     label = name.rpartition(".")[2] + (f" {imputation}" if imputation else "")
-    return {**entry, "label": _word(entry.get("label", label), "label")}
+    return {**entry, "only": only, "label": _word(entry.get("label", label), "label")}
 
 
 def _joined(*levels: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,6 +317,9 @@ def _budgets(given: Any) -> tuple[dict[str, float] | None, ...]:
             found.append({kind: budget[kind] for kind in KINDS if kind in budget})
             if {"price", "average"} <= set(budget):
                 raise InputError(f"the budget {one!r} has both a price and an average, but an average finds its own price")
+    twice = [one for one in found if found.count(one) > 1]
+    if twice:
+        raise InputError(f"`budgets` has {FRONTIER if twice[0] is None else twice[0]!r} twice; they must be different")
     return tuple(found)
 
 
@@ -303,22 +352,23 @@ def _threads(given: Any) -> int:
     return given
 
 
-def _minutes(given: Any) -> float:
-    minutes = float(_number(given, "`minutes`"))
+def _minutes(given: Any, key: str) -> float:
+    minutes = float(_number(given, f"`{key}`"))
     if minutes <= 0:
-        raise InputError(f"`minutes` is {given!r}; it must be more than 0")
+        raise InputError(f"`{key}` is {given!r}; it must be more than 0")
     return minutes
 
 
-def _numbers(given: Any) -> tuple[float, ...]:
+def _numbers(given: Any, key: str) -> tuple[float, ...]:
     if not isinstance(given, list):
-        raise InputError(f"{given!r} must be a list of numbers, for `accuracy_at` or `cost_at`")
-    return tuple(_number(value, "`accuracy_at` or `cost_at`") for value in given)
+        raise InputError(f"`{key}` is {given!r}; it must be a list of numbers")
+    return tuple(_number(value, f"a number of `{key}`") for value in given)
 
 
-_CHECKS = {
-    "seeds": _seeds, "minutes": _minutes, "budgets": _budgets, "remove": _shares, "most_rows": _rows, "class_weight": _weight,
-    "threads": _threads, "accuracy_at": _numbers, "cost_at": _numbers, "kill_after": _minutes,
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "seeds": _seeds, "minutes": partial(_minutes, key="minutes"), "budgets": _budgets, "remove": _shares, "most_rows": _rows,
+    "class_weight": _weight, "threads": _threads, "accuracy_at": partial(_numbers, key="accuracy_at"),
+    "cost_at": partial(_numbers, key="cost_at"), "kill_after": partial(_minutes, key="kill_after"),
 }  # fmt: skip
 
 
@@ -333,6 +383,14 @@ def _word(given: Any, what: str) -> str:
     if not isinstance(given, str):
         raise InputError(f"{what} is {given!r}; it must be a text")
     return given
+
+
+def _names(given: Any, what: str) -> list[str]:
+    """A single name may come without brackets."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{what} is {given!r}; it must be a list of names")
+    return names
 
 
 def _known(given: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:

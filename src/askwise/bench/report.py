@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from askwise.bench import tables
-from askwise.bench.entries import Entry, Gathered, Row, budget_words, entries, gathered, mean_curve
+from askwise.bench.entries import Entry, Gathered, Row, budget_words, entries, gathered, limits_words, mean_curve, told_apart
 from askwise.errors import InputError, did_you_mean
 from askwise.files import write_whole
 from askwise.pages import Block, Code, Heading, Picture, Table, Words, html, markdown
@@ -47,6 +48,7 @@ def report(paths: Sequence[Path], out: Path, title: str = "", against: str | Non
     if not out.parent.is_dir():
         raise InputError(f"cannot write {str(out)!r}: {str(out.parent)!r} is no folder")
     found = gathered(paths)
+    found = replace(found, rows=tuple(told_apart(found.rows)))  # of frontiers and budgets together: one name in all tables
     if not found.rows:
         names = ", ".join(path.name for path in paths)
         passed = f" ({len(found.remarks)} lines were passed over)" if found.remarks else ""
@@ -189,15 +191,11 @@ def plan_table(rows: Sequence[Row]) -> Table:
             "; ".join(dict.fromkeys(budget_words(t["budget"]) if t["budget"] else "frontier" for t in tasks)),
             _all(t["remove"] for t in tasks), ", ".join(dict.fromkeys(str(t["imputation"] or "no") for t in tasks)),
             "; ".join(options) or tables.NOTHING, ", ".join(dict.fromkeys(str(row.get("class_weight") or "no") for row in of)),
-            "; ".join(dict.fromkeys(_limits(row) for row in of)), _all(row.get("threads", 1) for row in of),
+            "; ".join(dict.fromkeys(limits_words(row) for row in of)), _all(row.get("threads", 1) for row in of),
         ))  # fmt: skip
     head = ("plan", "data", "label", "method", "seeds", "minutes", "budgets", "share removed", "imputation", "options",
             "class weights", "at most so many rows", "threads")  # fmt: skip
     return Table("What was asked for", head, tuple(lines))
-
-
-def _limits(row: Row) -> str:
-    return ", ".join(f"{part} {most}" for part, most in (row.get("most_rows") or {}).items() if most) or "all"
 
 
 def _all(values: Any) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,7 +33,7 @@ def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: 
         print("\n".join(f"{task}, {task.minutes:g} min" for task in todo))
         _summary(plan, len(todo))
         return 0
-    with rows.alone(out):
+    with rows.alone(out), in_good_order():
         todo = left(plan, rows.read(out))
         _summary(plan, len(todo))
         ended: Counter[str] = Counter()
@@ -40,6 +43,23 @@ def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: 
     if ended:
         print(", ".join(f"{n} {status}" for status, n in sorted(ended.items())) + f": {out}")
     return 1 if ended["failed"] else 0
+
+
+@contextmanager
+def in_good_order() -> Iterator[None]:
+    """While this lasts SIGTERM is an exception, like Ctrl-C: on its way out tasks are ended and the files of data removed."""
+    if threading.current_thread() is not threading.main_thread():  # signals are the business of the main thread alone
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)  # what a shell says of a process that SIGTERM has ended
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def left(plan: Plan, there: list[Row]) -> list[Task]:

@@ -184,18 +184,19 @@ def ranking(of: Sequence[Entry]) -> Table:
 
 
 def differences(data: str, of: Sequence[Entry], against: str | None = None) -> Table | None:
-    """The best method's area, or that of a named one, less each other's on the same cases."""
-    mine = next((e for e in of if e.name == against), None) if against else max(of, key=lambda e: e.area)
-    lines = []
-    for other in sorted(of, key=lambda e: -e.area):
-        found = None if mine is None or other is mine else difference(mine, other)
-        if found is not None:
-            sure = "yes" if found.low > 0 or found.high < 0 else "no"
-            lines.append((other.name, f"{found.mean:+.4f}", between((found.low, found.high), 4, "+"), sure, str(found.seeds)))
-    if mine is None or not lines:
-        return None
-    head = (f"{mine.name} less", "difference", "95 % interval", "beyond chance", "seeds")
-    return Table(f"{data}: differences of areas", head, tuple(lines))
+    """The area of the best method that shares its cases with others, or that of a named one, less each other's on these cases."""
+    ordered = sorted(of, key=lambda e: -e.area)
+    for mine in (e for e in ordered if against in (None, e.name)):
+        lines = []
+        for other in ordered:
+            found = None if other is mine else difference(mine, other)
+            if found is not None:
+                sure = "yes" if found.low > 0 or found.high < 0 else "no"
+                lines.append((other.name, f"{found.mean:+.4f}", between((found.low, found.high), 4, "+"), sure, str(found.seeds)))
+        if lines:
+            head = (f"{mine.name} less", "difference", "95 % interval", "beyond chance", "seeds")
+            return Table(f"{data}: differences of areas", head, tuple(lines))
+    return None
 
 
 # ---------------------------------------------------------------------- the rest

@@ -18,21 +18,28 @@ from askwise.bench.plan import Task
 from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.data.prepare import Split
-from askwise.errors import InputError
+from askwise.errors import AskwiseError, InputError
 
 Row = dict[str, Any]
+Learn = Callable[[Problem, Problem], list[Policy]]
 
 PACKAGES = ("askwise", "numpy", "torch", "lightgbm")
 
 
 def carried_out(task: Task, parts: Split) -> Row:
-    """The row of a task: done, refused by the method, or failed, with the reason."""
+    """The row of a task: done, refused by the method, or failed, with the reason.
+
+    Only what the method itself says about the data is a refusal, which is final. That it cannot be found or called as the task
+    asks can be repaired, so it is a failure.
+    """
     row: Row = {**task.told, "status": "done", "began": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions()}
     began = time.monotonic()
     try:
-        row |= measured(task, parts)
-    except InputError as error:
-        row |= {"status": "refused", "why": str(error)}
+        learn = ready(task)
+        try:
+            row |= measured(task, learn, parts)
+        except InputError as error:
+            row |= {"status": "refused", "why": str(error)}
     except Exception as error:  # whatever a method does, the others go on
         row |= failed(error)
     row.setdefault("minutes_taken", round((time.monotonic() - began) / 60, 4))
@@ -42,15 +49,15 @@ def carried_out(task: Task, parts: Split) -> Row:
 def failed(error: BaseException) -> Row:
     """What is told of an error: one line, and where it was."""
     reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-    return {"status": "failed", "why": f"{type(error).__name__}: {reason}", "traceback": traceback.format_exception(error)[-6:]}
+    why = reason if isinstance(error, AskwiseError) else f"{type(error).__name__}: {reason}"  # ours are whole sentences
+    return {"status": "failed", "why": why, "traceback": traceback.format_exception(error)[-6:]}
 
 
-def measured(task: Task, parts: Split) -> Row:
+def measured(task: Task, learn: Learn, parts: Split) -> Row:
     """Trains and measures."""
-    method = ready(task)
     train, validation = prepared(task, parts)
     began = time.monotonic()
-    policies = learned(task, method, train, validation)
+    policies = learn(train, validation)
     taken = (time.monotonic() - began) / 60
     judge, test, budget = validation.with_loss(train.loss), parts.test.with_loss(train.loss), task.cap
     total = float(train.schema.prices.money(train.schema.prices.total))
@@ -81,9 +88,19 @@ def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
     return train, validation
 
 
-def ready(task: Task) -> Any:
-    """The method, with all that is imported only when it is used first: that must not count as time for learning."""
-    method = importlib.import_module(task.method) if "." in task.method else methods.get(task.method)
+def ready(task: Task) -> Learn:
+    """The method as the task asks for it: what makes its points or, under a budget, its one policy.
+
+    All that is imported only when it is used first is imported here: that must not count as time for learning.
+    """
+    method, name = method_of(task.method), "points" if task.budget is None else "fit"
+    function = getattr(method, name, None)
+    if not callable(function):
+        if callable(getattr(method, "fit", None)):
+            raise InputError(f"method {task.method!r} makes no frontier, it only fits for a budget; give it budgets")
+        raise InputError(f"method {task.method!r} has no function {name!r}; it must have one")
+    wishes = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
+    keywords = keywords_of(function, task, wishes)
     if "torch" in sys.modules:
         import torch
 
@@ -91,28 +108,30 @@ def ready(task: Task) -> Any:
         torch.set_num_threads(task.threads)
     if "askwise.core.boosting" in sys.modules:
         importlib.import_module("lightgbm")
-    return method
+    if task.budget is None:
+        return lambda train, validation: list(function(train, validation, **keywords))
+    return lambda train, validation: [function(train, validation, task.cap, **keywords)]
 
 
-def learned(task: Task, method: Any, train: Problem, validation: Problem) -> list[Policy]:
-    """The points of the method or, under a budget, its one policy."""
-    wishes = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
-    if task.budget is not None:
-        return [given_to(method.fit, train, validation, task.cap, options=task.options, **wishes)]
-    if not hasattr(method, "points"):
-        raise InputError(f"method {task.method!r} makes no frontier, it only fits for a budget; give it budgets")
-    return list(given_to(method.points, train, validation, options=task.options, **wishes))
+def method_of(name: str) -> Any:
+    """A method that is installed or, with dots in its name, a module."""
+    if "." not in name:
+        return methods.get(name)
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise InputError(f"method {name!r} is no module that can be imported here: {error}") from error
 
 
-def given_to(function: Callable[..., Any], *rows: Any, options: dict[str, Any] | None = None, **wishes: Any) -> Any:
-    """Calls with those of the wishes that the function knows, and with all options, which it must know."""
+def keywords_of(function: Callable[..., Any], task: Task, wishes: dict[str, Any]) -> dict[str, Any]:
+    """Those of the wishes that the function knows, and all options, which it must know."""
     known = inspect.signature(function).parameters
     anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
-    for name in options or {}:
+    for name in task.options:
         if name in wishes or (name not in known and not anything):
             more = [n for n, p in known.items() if p.kind is inspect.Parameter.KEYWORD_ONLY and n not in wishes]
-            raise InputError(f"the method has no option {name!r}; it has {', '.join(more) or 'none'}")
-    return function(*rows, **{name: value for name, value in wishes.items() if name in known}, **(options or {}))
+            raise InputError(f"method {task.method!r} has no option {name!r}; it has {', '.join(more) or 'none'}")
+    return {name: value for name, value in wishes.items() if name in known} | task.options
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,29 @@ def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = ()) ->
     Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing. The columns named in `text` stay as
     they are written: 007 is not 7 where it is a name.
     """
+    with _reading(path) as (pandas, file, separator):
+        frame = pandas.read_parquet(file) if separator is None else _read_text(pandas, file, separator, text)
+    checks.distinct(list(frame.columns), "column")
+    if not len(frame):
+        raise InputError(f"the file {file.name!r} has no rows")
+    return frame
+
+
+def read_header(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns of such a file, without its rows."""
+    with _reading(path) as (pandas, file, separator):
+        if separator is None:
+            parquet = importlib.import_module("pyarrow.parquet")
+            names = [str(name) for name in parquet.read_schema(file).empty_table().to_pandas().columns]
+        else:
+            names = _header(pandas, file, separator)[1]
+    checks.distinct(names, "column")
+    return names
+
+
+@contextmanager
+def _reading(path: str | os.PathLike[str]) -> Iterator[tuple[Any, Path, str | None]]:
+    """pandas, the file, and what separates its columns, None for Parquet; what goes wrong meanwhile is told in one sentence."""
     file = Path(path)
     ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
     if file.is_dir():
@@ -109,7 +133,7 @@ def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = ()) ->
         raise InputError(f"there is no file {str(path)!r}")
     pandas = import_pandas()
     try:
-        frame = pandas.read_parquet(file) if ending == ".parquet" else _read_text(pandas, file, _SEPARATORS[ending], text)
+        yield pandas, file, _SEPARATORS.get(ending)
     except InputError:
         raise
     except ImportError:
@@ -117,26 +141,32 @@ def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = ()) ->
     except (ValueError, OSError, EOFError) as error:  # the errors of pandas and pyarrow for damaged files are ValueErrors
         reason = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise InputError(f"the file {file.name!r} cannot be read as a table: {reason}") from None
-    checks.distinct(list(frame.columns), "column")
-    if not len(frame):
-        raise InputError(f"the file {file.name!r} has no rows")
-    return frame
 
 
-def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str | None]) -> Any:
-    how = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
+def _how(separator: str) -> dict[str, Any]:
+    """What pandas is told about every text file."""
+    return {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
+
+
+def _header(pandas: Any, file: Path, separator: str) -> tuple[list[str], list[str]]:
+    """The names of the columns of a text file, as they are written and without spaces around them."""
     # Without a word, pandas renames the second of two columns of one name, and takes a value that is too many for the name of a
     # row. So the header is read on its own first, and with it a row, which is refused here if it is longer.
-    header = pandas.read_csv(file, header=None, nrows=2, dtype=str, keep_default_na=False, **how)
-    names = [name.strip() for name in header.iloc[0]]
+    written = list(pandas.read_csv(file, header=None, nrows=2, dtype=str, keep_default_na=False, **_how(separator)).iloc[0])
+    names = [name.strip() for name in written]
     if "" in names:
         raise InputError(f"column {names.index('') + 1} of {file.name!r} has no name; name it, or remove it (pandas writes such "
                          "a column for the row numbers unless told index=False)")  # fmt: skip
     checks.distinct(names, "column")
     if len(names) == 1 and ";" in names[0]:
         raise InputError(f"the file {file.name!r} has the one column {names[0]!r}; separate columns by {separator!r}, not by ';'")
-    written = {name: str for name, stripped in zip(header.iloc[0], names, strict=True) if stripped in text}
-    how = {**how, "low_memory": False, "na_values": ["?"], "dtype": written}
+    return written, names
+
+
+def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str | None]) -> Any:
+    header, names = _header(pandas, file, separator)
+    written = {name: str for name, stripped in zip(header, names, strict=True) if stripped in text}
+    how: dict[str, Any] = {**_how(separator), "low_memory": False, "na_values": ["?"], "dtype": written}
     # In pieces, because the parser keeps the text of all that it reads at once, twice as large as the numbers. A column that is
     # not of one kind in all pieces is read again as a whole: 007 must not become 7 where there happen to be no words.
     pieces = list(pandas.read_csv(file, chunksize=100_000, **how))

@@ -57,6 +57,7 @@ class FamilyTrainer:
         self.step, self.done = 0, 0.0
         self.phase = PREFIXES
         self.since = 0, 0.0  # the step, and how much was done, when this phase began
+        self.prefix_share = config.prefix_share  # the caller may make it longer
         self.frozen = False  # the classifier began to overfit, and learns no more
         assert problem.y is not None
         stakes = problem.loss.max(1) / problem.stake
@@ -104,7 +105,7 @@ class FamilyTrainer:
 
     def _end(self) -> float:
         """How much is done when this phase is over."""
-        share = self.config.prefix_share
+        share = self.prefix_share
         return (share, share + (1 - share) * CHOOSES, 1.0)[self.phase]
 
     def _begin(self, phase: int) -> None:
@@ -338,13 +339,14 @@ class FamilyTrainer:
         arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
         least = self.watch.least if self.watch.best else None
         facts = {"run": self._identity(), "step": self.step, "done": self.done, "phase": self.phase, "since": self.since,
-                 "frozen": self.frozen, "least": least, "rng": self.rng.bit_generator.state}  # fmt: skip
+                 "prefix_share": self.prefix_share, "frozen": self.frozen, "least": least,
+                 "rng": self.rng.bit_generator.state}  # fmt: skip
         return {k: np.array(v) for k, v in arrays.items()}, facts
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
         same_run(facts.get("run"), self._identity())
-        self.frozen = facts["frozen"]
+        self.prefix_share, self.frozen = facts["prefix_share"], facts["frozen"]
         if facts["phase"] != PREFIXES:
             self._begin(facts["phase"])
         self.step, self.done = facts["step"], facts["done"]

@@ -28,6 +28,9 @@ class FamilyConfig:
     """Cases in progress in each step, half as many again of the validation rows."""
     prefix_share: float = 0.35
     """Share of the time that goes to the classifier alone, on prefixes, unless it begins to overfit before."""
+    prefix_steps: int = 0
+    """With a time limit, that share grows until it is enough for so many steps, to 0.7 at most: to choose among tests is worth
+    little with a classifier that has hardly learned."""
     prefix_power: float = 3.0
     """The length of a prefix is u to this power, u uniform on (0, 1), times the number of tests."""
     learning_rate: float = 1e-3
@@ -68,7 +71,7 @@ class FamilyConfig:
                        longest=60)  # fmt: skip
         if rows > 20_000:
             return cls(max_steps=40_000, width=256, bins=16, batch=512, cases=512, learning_rate=2e-3, later_rate=5e-4,
-                       longest=30)  # fmt: skip
+                       prefix_steps=12_000, longest=30)  # fmt: skip
         return cls(max_steps=min(max(4 * rows, 200), 6_000), width=64 if rows < 500 else 128, bins=16, trial=300,
                    batch=min(max(rows, 64), 256))  # fmt: skip
 

@@ -37,6 +37,8 @@ HELD_OUT = 4  # times a row counts that was not learned from
 FEWEST = 300  # rows that are measured in the end, if there are so many, however short the time
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the way; and at the end, if it takes that much
+ORDER_ROWS = 130  # by which tests are ordered, for each second there is
+PACE, MOST_PREFIXES = 50, 0.7  # steps by which the pace is known; most of the time for prefixes, however slow it is
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
 FOLLOWED = 10  # prices, and as many hard budgets, at which forecasts are set right
@@ -147,7 +149,8 @@ def run(
     held_out = validation
     judging, validation = halves(validation)
     rows = Rows.of(problem, judging, seed)
-    order = elimination_order(rows.learn, seed, threads=threads) if resume is None else resume[0]["order"]
+    most = 40_000 if time_limit is None else int(min(max(ORDER_ROWS * time_limit, 5_000), 40_000))
+    order = elimination_order(rows.learn, seed, most, threads=threads) if resume is None else resume[0]["order"]
     if resume is not None:
         tried = {"bins": resume[1]["run"]["setting 'bins'"], "trial": 0} if config.trial else {}
         trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
@@ -155,7 +158,7 @@ def run(
     else:
         trainer = begun(rows, order, config, seed, encoder, None if time_limit is None else TRIAL * time_limit)
     some = some_rows(len(validation), config.measure_rows, seed)
-    started, before = time.monotonic(), trainer.done  # the order is paid from the same purse
+    started, before, first = time.monotonic(), trainer.done, trainer.step  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
     due = math.inf if trainer.phase == PREFIXES else trainer.done + pause
     aside = LAST / 2  # share of the time for the last measurements, as far as is known
@@ -185,6 +188,9 @@ def run(
                 save(_state(trainer, kept))
         if finished:
             break
+        if time_limit is not None and trainer.phase == PREFIXES and trainer.step == first + PACE:
+            wanted = config.prefix_steps * (time.monotonic() - started) / PACE / left  # of the time that is left
+            trainer.prefix_share = max(config.prefix_share, min(wanted, MOST_PREFIXES))
         with put_off_ctrl_c(save is not None) as interrupted:
             trainer.advance()
         if interrupted and save is not None:  # between two steps, so that what is saved is whole

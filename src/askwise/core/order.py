@@ -9,12 +9,20 @@ from askwise.core.prices import Bools, Ints, Prices
 from askwise.core.problem import Doubles, Problem
 
 MANY = 200  # with more tests than this, elimination takes larger steps on fewer rows
+PACE = 2e8  # rows x tests x classes x rounds that a core boosts in a second, roughly
+FEWEST = 1_000  # rows, however short the time
 
 
 def elimination_order(
-    problem: Problem, seed: int = 0, rows: int = 40_000, rounds: int = 30, drop: float = 0.12, threads: int = 1
+    problem: Problem,
+    seed: int = 0,
+    rows: int = 40_000,
+    rounds: int = 30,
+    drop: float = 0.12,
+    threads: int = 1,
+    seconds: float | None = None,
 ) -> Ints:
-    """F: the tests from the first to buy to the last, by recursive elimination.
+    """F: the tests from the first to buy to the last, by recursive elimination; on fewer rows, where it has only so many seconds.
 
     Again and again a small boosted model is trained on the tests that are left, and those with the least gain per unit of cost
     go: the share `drop` of them, at least one. Tests that share a set-up or a source share its price. What is free comes first.
@@ -23,6 +31,8 @@ def elimination_order(
     schema = problem.schema
     if schema.n_tests > MANY:
         rows, rounds, drop = min(rows, 8_000), min(rounds, 20), max(drop, 0.25)
+    if seconds is not None:
+        rows = min(rows, max(FEWEST, int(seconds * PACE * drop / (schema.n_tests * schema.n_classes * rounds))))
     weight, free = row_weights(problem), free_tests(problem)
     some = np.sort(np.random.default_rng(seed).permutation(len(problem))[:rows])
     left, gone = ~free, []

@@ -37,7 +37,7 @@ HELD_OUT = 4  # times a row counts that was not learned from
 FEWEST = 300  # rows that are measured in the end, if there are so many, however short the time
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the way; and at the end, if it takes that much
-ORDER_ROWS = 130  # by which tests are ordered, for each second there is
+ORDER = 0.12  # share of the time for the order
 PACE, MOST_PREFIXES = 50, 0.7  # steps by which the pace is known; most of the time for prefixes, however slow it is
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
@@ -149,8 +149,8 @@ def run(
     held_out = validation
     judging, validation = halves(validation)
     rows = Rows.of(problem, judging, seed)
-    most = 40_000 if time_limit is None else int(min(max(ORDER_ROWS * time_limit, 5_000), 40_000))
-    order = elimination_order(rows.learn, seed, most, threads=threads) if resume is None else resume[0]["order"]
+    soon = None if time_limit is None else ORDER * time_limit
+    order = elimination_order(rows.learn, seed, threads=threads, seconds=soon) if resume is None else resume[0]["order"]
     if resume is not None:
         tried = {"bins": resume[1]["run"]["setting 'bins'"], "trial": 0} if config.trial else {}
         trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)

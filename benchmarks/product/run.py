@@ -182,7 +182,9 @@ def main() -> None:
                   f"{part['accuracy']:.4f} balanced {part['balanced_accuracy']:.4f}", flush=True)  # fmt: skip
     text = table(rows.read(given.out))
     given.out.with_suffix(".md").write_text(
-        "Made by `./dev sh python -m benchmarks.product.run`: mean and deviation over seeds.\n\n" + text + "\n"
+        f"Made by `./dev sh python -m benchmarks.product.run --seconds {given.seconds:g}`: mean and deviation over seeds.\n\n"
+        + text
+        + "\n"
     )
     print(text)
 

@@ -181,11 +181,8 @@ def main() -> None:
             print(f"{row['data']} {part['kind']} {part['b']} seed {row['seed']}: cost {part['cost']:.2f} accuracy "
                   f"{part['accuracy']:.4f} balanced {part['balanced_accuracy']:.4f}", flush=True)  # fmt: skip
     text = table(rows.read(given.out))
-    given.out.with_suffix(".md").write_text(
-        f"Made by `./dev sh python -m benchmarks.product.run --seconds {given.seconds:g}`: mean and deviation over seeds.\n\n"
-        + text
-        + "\n"
-    )
+    command = f"./dev sh python -m benchmarks.product.run --seconds {given.seconds:g}"
+    given.out.with_suffix(".md").write_text(f"Made by `{command}`: mean and deviation over seeds.\n\n{text}\n")
     print(text)
 
 

@@ -132,11 +132,12 @@ class _Told:
         self.cost = np.asarray(prices.money(spent), float)
         belief = view.belief
         if belief is not None:
-            self.belief = belief / belief.sum(1, keepdims=True, dtype=np.float64)
-            self.now = (self.belief @ model.loss).min(1)  # loss of deciding now
+            self.belief = belief / np.add.reduce(belief, 1, keepdims=True, dtype=np.float64)
         else:
             self.belief = model.believed(view.q)
-            self.now = -view.q[:, : model.schema.n_classes].max(1) * model.stake
+        risk = self.belief @ model.loss
+        self.best = risk.argmin(1)  # decision now, and its loss
+        self.now = np.minimum.reduce(risk, 1) if belief is not None else -view.q[:, : model.schema.n_classes].max(1) * model.stake
 
     def asked(self, i: int, test: int) -> Step:
         """Case i goes on with a test."""
@@ -195,8 +196,8 @@ class _Told:
             gain = None
         else:
             gain = self.view.gain[i] * self.model.stake
-            there = np.flatnonzero(np.isfinite(gain))
-            ranked = there[np.argsort(-gain[there], kind="stable")[: RUNNERS_UP + 1]].tolist()
+            there = np.isfinite(gain).nonzero()[0]
+            ranked = there[(-gain[there]).argsort(kind="stable")[: RUNNERS_UP + 1]].tolist()
         others = [j for j in ranked if j != chosen][:RUNNERS_UP]
         names = self.model.schema.tests
         return tuple(
@@ -218,7 +219,7 @@ class _Told:
         most = float(self.prices.money(self.prices.total)) - spent if self.state.left is None else float(self.state.left[i])
         cost, loss = max(min(cost, most), price), min(max(loss, 0.0), now)
         # mistakes become rarer as the loss becomes smaller
-        wrong = 1 - float(self.belief[i, int((self.belief[i] @ self.model.loss).argmin())])
+        wrong = 1 - float(self.belief[i, self.best[i]])
         return Expected(cost, spent + cost, loss, 1 - wrong * (loss / now if now > 0 else 1.0))
 
 

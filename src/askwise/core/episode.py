@@ -72,7 +72,7 @@ class Cases:
         """B, F: what each test would cost now; meaningless for those that are held."""
         prices = self.problem.schema.prices
         if prices.plain:
-            listed = prices.listed  # once for all cases; numpy.broadcast_to takes longer than all the rest of a state
+            listed = prices.listed  # the same memory for all cases, as numpy.broadcast_to does, which takes several times as long
             return np.ndarray(self.mask.shape, listed.dtype, listed, 0, (0, listed.itemsize))
         return np.asarray(prices.money(prices.marginal(prices.paid(self.mask, self._known()))), float)
 

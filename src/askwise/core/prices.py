@@ -139,8 +139,10 @@ class Prices:
 
     @cached_property
     def listed(self) -> NDArray[np.float64]:
-        """F: the own prices in money."""
-        return np.asarray(self.money(self.own), np.float64)
+        """F: the own prices in money; nobody may write into them, since states show them as they are."""
+        listed = np.asarray(self.money(self.own), np.float64)
+        listed.flags.writeable = False
+        return listed
 
     @cached_property
     def total(self) -> int:

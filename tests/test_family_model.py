@@ -119,6 +119,14 @@ def test_restarts_keep_the_best_and_a_time_limit_ends():
     assert made.score(X, y) > 0.4
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_after_one_step_it_still_knows_the_frequent_class(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(300, 8)), (rng.random(300) < 0.1).astype(int)
+    made = CostlyClassifier(config=FamilyConfig(max_steps=1), random_state=seed).fit(X, y)
+    assert made.score(X, y) == (y == 0).mean()
+
+
 def test_a_file_from_before_forecasts_is_still_read(fitted, tmp_path):
     path = tmp_path / "old.askwise"
     fitted.save(path)

@@ -74,6 +74,8 @@ class FamilyTrainer:
             self.torch_rng = torch.get_rng_state()
         shares = np.bincount(problem.y, minlength=problem.schema.n_classes) + 0.5
         self.network.prior.copy_(torch.from_numpy(np.log(shares / shares.sum())))
+        with torch.no_grad():  # however short the run, it knows which classes are frequent
+            self.network.classes.bias.copy_(self.network.prior)
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
         # each held-out case looks at several tests, so that half as many are enough

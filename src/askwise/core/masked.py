@@ -199,7 +199,7 @@ class Learner:
         self.judge = filled(validation.labelled().take(some_rows(len(validation), JUDGES, seed)), seed)
         self.network = Masked(problem.schema, problem.schema.n_classes).eval()
         self.belief = Belief(self.network, self.told)
-        self.adam = torch.optim.Adam(self.network.parameters(), RATE)
+        self.adam = torch.optim.Adam(self.network.parameters(), RATE, fused=True)
 
     def any_sets(self, problem: Problem, row: Ints) -> Bools:
         """B, F: sets of random size; small ones are more frequent, since tests are bought one by one."""

@@ -72,7 +72,7 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = nn.Sequential(stack(len(columns), width), nn.Linear(width, problem.schema.n_classes))
-    adam = torch.optim.Adam(network.parameters(), RATE)
+    adam = torch.optim.Adam(network.parameters(), RATE, fused=True)
     best, kept, bad, window, step = np.inf, {}, 0, max(50, min(len(y) // BATCH, 500)), 0
     while bad < 15:
         done = min((time.monotonic() - began) / max(seconds, 1e-9), step / FEWEST_STEPS)

@@ -120,7 +120,7 @@ def points(
 def _learn_values(learner: Learner, value: Masked, score: Telling) -> None:
     """Both networks, along cases whose tests are picked by the values themselves; the best on validation rows are kept."""
     live, rng = Live(learner), learner.rng
-    adam = torch.optim.Adam(value.parameters(), RATE)
+    adam = torch.optim.Adam(value.parameters(), RATE, fused=True)
     best, halvings, due = Best((learner.network, value)), 0, 1 / LOOKS
     for done in learner.pace.phase(1.0):
         for optimiser in (adam, learner.adam):

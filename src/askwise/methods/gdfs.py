@@ -67,7 +67,7 @@ def points(
         learner.pretrain(FIRST)
         selector = Masked(problem.schema, problem.schema.n_tests).eval()
         chosen, live = Selected(selector), Live(learner)
-        adam = torch.optim.Adam(selector.parameters(), RATE)
+        adam = torch.optim.Adam(selector.parameters(), RATE, fused=True)
         best = Best((learner.network, selector))
         for stage, temperature in enumerate(TEMPERATURES, 1):
             best.bad, due = 0, 1 / LOOKS

@@ -5,7 +5,7 @@ After Covert et al. (2023). A classifier of any set of tests learns on random se
     loss of f(x, S + soft pick),   soft pick = softmax((π + Gumbel noise) / temperature),
 
 over one step only: the next state has the hard pick, and nothing flows back through it. The temperature falls from 1 to 0.1 in
-five stages, and the classifier goes on learning on the sets that are picked.
+five stages, and the classifier goes on learning from the same loss.
 
 The method knows no prices: it picks the most telling test, and a point of its frontier is a number of tests for everybody. Under
 a hard budget the most telling of those that can still be paid is bought. What costs nothing is always bought and not counted. An
@@ -47,7 +47,7 @@ class Selected:
 
 
 def pick_loss(learner: Learner, selector: Masked, live: Live, temperature: float) -> tuple[Tensor, Ints]:
-    """The classifier's loss after a soft pick, whose gradient reaches the selector, and the hard picks of the same draw."""
+    """The classifier's loss after a soft pick, whose gradient reaches both networks, and the hard picks of the same draw."""
     values, mask = learner.X[live.row], torch.from_numpy(live.mask).float()
     legal = torch.from_numpy(live.legal())
     scores = selector(values, mask)
@@ -67,22 +67,22 @@ def points(
         learner.pretrain(FIRST)
         selector = Masked(problem.schema, problem.schema.n_tests).eval()
         chosen, live = Selected(selector), Live(learner)
-        adam = torch.optim.Adam(selector.parameters(), RATE, fused=True)
-        best = Best((learner.network, selector))
+        both = learner.network, selector
+        adam = torch.optim.Adam([p for network in both for p in network.parameters()], RATE, fused=True)
+        best = Best(both)
         for stage, temperature in enumerate(TEMPERATURES, 1):
             best.bad, due = 0, 1 / LOOKS
             for done in learner.pace.phase(FIRST + (1 - FIRST) * stage / len(TEMPERATURES)):
-                for optimiser in (adam, learner.adam):
-                    set_rate(optimiser, RATE * min(1.0, 2 * (1 - done) + 0.01))
-                selector.train()
+                set_rate(adam, RATE * min(1.0, 2 * (1 - done) + 0.01))
+                for network in both:
+                    network.train()
                 loss, picked = pick_loss(learner, selector, live, temperature)
-                gradients = torch.autograd.grad(loss, list(selector.parameters()))  # the classifier learns by itself, below
-                for parameter, gradient in zip(selector.parameters(), gradients, strict=True):
-                    parameter.grad = gradient
+                adam.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
                 adam.step()
-                selector.eval()
+                for network in both:
+                    network.eval()
                 live.buy(picked)
-                learner.learn(live.row, live.mask)
                 if done >= due:
                     best.see(learner.path_loss(chosen))
                     due += 1 / LOOKS

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,50 @@ def test_after_one_step_it_still_knows_the_frequent_class(seed):
     X, y = rng.normal(size=(300, 8)), (rng.random(300) < 0.1).astype(int)
     made = CostlyClassifier(config=FamilyConfig(max_steps=1), random_state=seed).fit(X, y)
     assert made.score(X, y) == (y == 0).mean()
+
+
+@pytest.mark.parametrize("costs", [[0, 0, 0], [0, 1, 1]])
+def test_what_is_free_is_used_by_every_budget(costs):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] > 0, "up", "down")
+    made = CostlyClassifier(costs=costs, config=FamilyConfig(max_steps=300, width=16, bins=0), random_state=0).fit(X, y)
+    assert made.frontier_[0]["cost"] == 0
+    for budget in (None, HardBudget(0), HardBudget(1), AverageBudget(0), AverageBudget(0.5), AverageBudget(0.5) & HardBudget(1)):
+        found = made.at(budget)
+        assert found.score(X, y) > 0.8, budget
+        assert budget is None or budget.hard is None or found.acquire(X).cost.max() <= budget.hard, budget
+
+
+def test_a_hard_budget_that_is_just_the_price_of_a_test_buys_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] > 0, "up", "down")
+    quick = FamilyConfig(max_steps=300, width=16, bins=0)
+    for costs in ([0.1, 0.2, 0.4], ["1/3", "2/3", "4/3"], [11.41, 22.78, 50]):  # floats a little too large, thirds
+        made = CostlyClassifier(costs=costs, config=quick, random_state=0).fit(X, y)
+        just = made.at(HardBudget(costs[0]))
+        assert just.acquire(X).cost.tolist() == pytest.approx([float(Fraction(costs[0]))] * len(X)), costs
+        assert just.score(X, y) > 0.9
+
+
+def test_errors_of_two_points_that_are_blended_add_up(fitted):
+    points = Point(9, 0, 0.5, 0.5, 0.1, None, 0, 0.0), Point(1, 4, 0.1, 0.9, 0.1, None, None, 0.3)
+    model = replace(fitted.model_, points=points).at(AverageBudget(3))
+    assert model.expected == pytest.approx({"cost": 3, "loss": 0.2, "accuracy": 0.8, "cost_error": 0.225})
+    points = points[0], replace(points[1], cost=2, cost_error=0.2), replace(points[1], loss=0.0)
+    model = replace(fitted.model_, points=points).at(AverageBudget(3))
+    assert model.expected["cost_error"] == pytest.approx(0.25)  # both are known from the same rows
+
+
+def test_probabilities_are_those_of_the_network_whatever_the_losses():
+    # losses do not tell the second class from the third
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(X[:, 0] > 0, 0, np.where(X[:, 1] > 0, 1, 2))
+    loss = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    made = CostlyClassifier(loss=loss, config=FamilyConfig(max_steps=300, width=16, bins=0), random_state=0).fit(X, y)
+    assert (made.at(Tradeoff(0)).predict_proba(X)[y == 2].argmax(1) == 2).mean() > 0.8
 
 
 def test_a_file_from_before_forecasts_is_still_read(fitted, tmp_path):

@@ -117,11 +117,11 @@ def _family(
         """Deciding at once, and what is on the hull."""
         on = hull([p.found.cost for p in points], [-p.found.loss for p in points])
         at_first = [p for p in points if p.prefix == 0]
-        return tuple(point(p) for p in [*at_first, *(points[i] for i in on.tolist() if points[i].found.cost > 0)])
+        return tuple(point(p) for p in [*at_first, *(points[i] for i in on.tolist() if points[i].prefix != 0)])
 
     records = [[r.step, r.lam, r.cost, r.validation.loss, r.validation.accuracy] for r in best.records]
     areas = [[r.step, r.area] for r in best.records]
-    caps = tuple((float(cap), kept(points)) for cap, points in best.caps)
+    caps = tuple((float(problem.schema.prices.money(cap)), kept(points)) for cap, points in best.caps)
     at_once = decide_at_once(problem).q.classes  # type: ignore[attr-defined]
     facts = {"stopped": best.stopped, "records": records, "areas": areas}
     return Learned(kept(best.priced), at_once, facts, best.family, caps), best.seconds

@@ -6,7 +6,6 @@ It needs no torch, unless it was trained with an encoder of the user's own.
 from __future__ import annotations
 
 import hashlib
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -116,12 +115,15 @@ class Model:
         """The hard budget it keeps to, and the points measured under it. Of a family it is the largest measured one that is not
         above, since an average holds for what was measured. Where nothing else is to be kept, money between two measured ones is
         spent too, unless a smaller one did better, by more than the luckiest of many does."""
-        hard = self.budget.hard
-        if hard is None or self.family is None:
+        prices = self.schema.prices
+        most = self.budget.cap(prices)
+        if most is None or self.family is None:
             return self.budget, self.points
-        below = [(cap, points) for cap, points in self.caps if cap <= hard]
+        # in units: of an amount like 0.1 the float is a little more than the amount
+        measured = [(round(Fraction(cap) / prices.unit), points) for cap, points in self.caps]
+        below = [(cap, points) for cap, points in measured if cap <= most]
         if not below:
-            return self.budget, self.points[:1]
+            return self.budget, tuple(p for p in self.points if not p.cost)
         cap, points = below[-1]
         if self.budget.average is None and not self.budget.lam:
             least = {c: min(of, key=lambda p: p.loss) for c, of in below}
@@ -130,7 +132,7 @@ class Model:
             if theirs.loss + BY_LUCK * max(mine.error, theirs.error) >= mine.loss:
                 return self.budget, points
             cap, points = smaller, of
-        return Budget(hard=Fraction(str(cap))), points
+        return Budget(hard=cap * prices.unit), points
 
     @property
     def cap(self) -> int | None:
@@ -139,11 +141,10 @@ class Model:
 
     @property
     def expected(self) -> dict[str, float]:
-        """What the model is expected to come to at its budget, and the standard error of its mean cost."""
-        blend, errors = self.blend, [p.cost_error for p in self.frontier]
-        error = math.hypot((1 - blend.share) * errors[blend.first], blend.share * errors[blend.second])
-        means = {name: blend.mean([getattr(p, name) for p in self.frontier]) for name in ("cost", "loss", "accuracy")}
-        return {**means, "cost_error": error}
+        """What the model is expected to come to at its budget, and the standard error of its mean cost: of two points that are
+        blended, which were measured on the same rows, the errors add up."""
+        names = "cost", "loss", "accuracy", "cost_error"
+        return {name: self.blend.mean([getattr(p, name) for p in self.frontier]) for name in names}
 
     @property
     def saturation(self) -> Point:
@@ -318,14 +319,16 @@ class Model:
         )
 
     def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> NDArray[np.float64]:
-        """N, K: the class probabilities with which each case was decided. With class weights they are those of the weighted
-        cases, as is usual."""
+        """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's
+        algorithm with class weights, of the weighted cases."""
         out = np.empty((len(done.row), self.schema.n_classes))
         for i in range(0, len(out), chunk):
             part = slice(i, i + chunk)
             state = Cases(problem, done.row[part], done.mask[part], self.cap).observe()
-            q: NDArray[Any] = self._precise.values(state)  # type: ignore[attr-defined]
-            out[part] = self.believed(q)
+            if self.family is not None:  # the same at every price
+                out[part] = self.family.values(0.0, np.float64).believe(state.values, state.mask)
+            else:
+                out[part] = self.believed(self._precise.values(state))  # type: ignore[attr-defined]
         if problem.external is not None:  # what the existing classifier says is believed
             last = done.action[done.first + done.length - 1]
             asked = (last == self.schema.n_classes) & (done.decision != out.argmax(1))
@@ -333,11 +336,8 @@ class Model:
         return out
 
     def believed(self, q: NDArray[Any]) -> NDArray[np.float64]:
-        """B, K: class probabilities from the values of the classes."""
-        expected = -q[:, : self.schema.n_classes].astype(np.float64)
-        if self.family is None:
-            return probabilities(expected, self.loss)
-        return probabilities(expected, self.loss / self.stake, as_they_come=True)  # its values are of cases as they come
+        """B, K: by the paper's algorithm, class probabilities from the values of the classes."""
+        return probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
 
     @property
     def stake(self) -> float:
@@ -350,17 +350,14 @@ class Model:
         return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
 
 
-def probabilities(
-    expected_loss: NDArray[np.float64], loss: NDArray[np.float64], as_they_come: bool = False
-) -> NDArray[np.float64]:
-    """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1 or,
-    for cases as they come, losses as they are.
+def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.float64]:
+    """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1.
 
     For 0/1 losses p = 1 - e. Estimates are not exact, so what comes out is moved to the nearest probabilities, which keeps the
     order of the classes wherever these differ.
     """
     stakes = loss.max(1, keepdims=True)
-    scaled = loss if as_they_come else loss / np.where(stakes > 0, stakes, 1)
+    scaled = loss / np.where(stakes > 0, stakes, 1)
     K = len(loss)
     usual = np.allclose(scaled, 1 - np.eye(K))
     p = 1 - expected_loss if usual else expected_loss @ np.linalg.pinv(scaled)

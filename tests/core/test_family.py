@@ -1,6 +1,7 @@
 """The policy family: its NumPy twin, its checkpoints, the rules in every variant, and what it learns."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,6 +201,27 @@ def test_every_variant_trains_and_obeys_the_rules(name, encoder):
                 check_rules(ruled, problem, rollout(problem, Greedy(q), cap))
 
 
+def test_money_for_what_is_known_is_not_money_left():
+    schema = Schema.build(list("abcdef"), [0, 1], dict(zip("abcdef", (50, 30, 1, 1, 1, 1), strict=True)))
+    rng = np.random.default_rng(0)
+    problem = Problem.build(schema, rng.normal(size=(200, 6)), rng.integers(2, size=200), known=["a", "b"])
+    live = trainer(problem, TINY.but(cases=2_000)).starts.fresh(problem, 2_000, rng)
+    left = Cases(problem, live.row, live.mask, live.cap).left()
+    assert left.min() == 1
+    assert 0.1 < (left <= 4).mean() < 0.4
+    assert 0.4 < (left >= schema.prices.total).mean() < 0.6  # nothing to mind
+
+
+def test_rows_are_drawn_by_weight():
+    schema = Schema.build(["a"], [0, 1])
+    y = np.arange(400) % 2
+    problem = replace(Problem.build(schema, y[:, None].astype(float), y), weight=np.where(y, 3.0, 1.0))
+    t = trainer(problem)
+    assert t.network.prior.exp().numpy() == pytest.approx([0.25, 0.75], abs=0.01)
+    live = t.starts.fresh(problem, 4_000, np.random.default_rng(0))
+    assert y[live.row].mean() == pytest.approx(0.75, abs=0.03)
+
+
 # ------------------------------------------------------------------ a problem whose answer is known
 
 
@@ -223,7 +245,8 @@ def test_one_training_serves_every_price_and_every_hard_budget():
     assert found(0.02) == (pytest.approx(3, abs=0.05), pytest.approx(1, abs=0.01))  # worth 0.06
     assert found(0.2) == (pytest.approx(1, abs=0.1), pytest.approx(right, abs=0.01))  # `a` is too dear, 0.3 for 0.2 is not
     assert found(0.45)[0] < 0.1
-    assert found(0.0, 2) == (pytest.approx(1, abs=1.0), pytest.approx(right, abs=0.01))
+    assert found(0.0, 2)[0] <= 2
+    assert found(0.0, 2)[1] == pytest.approx(right, abs=0.01)
     assert found(0.0, 3)[1] == pytest.approx(1, abs=0.01)
 
 

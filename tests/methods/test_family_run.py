@@ -1,6 +1,7 @@
 """Training a family to its end: time, what is kept, going on, and budgets."""
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from askwise.core.episode import measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
+from askwise.frontier import hull
 from askwise.methods import family
 
 TINY = FamilyConfig(max_steps=60, width=16, bins=4, batch=32, cases=16, longest=4, snapshots=3)
@@ -69,11 +71,38 @@ def test_steps_repeat_exactly_and_a_stopped_run_goes_on(done):
     states = []
     whole = family.run(problem(), problem(seed=1), TINY, save=lambda s: states.append(json.loads(json.dumps(s[1])) and s))
     assert all(np.array_equal(whole.weights[k], done.weights[k]) for k in done.weights)
-    for arrays, facts in states[:-1]:
+    for arrays, facts in states:
         copy = {k: v.copy() for k, v in arrays.items()}, json.loads(json.dumps(facts))
         rest = family.run(problem(), problem(seed=1), TINY, resume=copy)
         assert rest.records == whole.records
         assert all(np.array_equal(rest.weights[k], whole.weights[k]) for k in whole.weights)
+
+
+@pytest.mark.parametrize("step", [5, 40])
+def test_interrupted_at_any_step_it_goes_on_as_if_it_had_not_been(done, step, monkeypatch):
+    advance, states = FamilyTrainer.advance, []
+
+    def interrupted(self):
+        advance(self)
+        if self.step == step and not states:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(FamilyTrainer, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        family.run(problem(), problem(seed=1), TINY, save=lambda s: states.append(s) if s[1]["step"] == step else None)
+    rest = family.run(problem(), problem(seed=1), TINY, resume=states[0])
+    assert rest.records == done.records
+    assert all(np.array_equal(rest.weights[k], done.weights[k]) for k in done.weights)
+
+
+def test_the_frontier_is_nowhere_below_the_prefixes(done):
+    cost, loss = (np.array([getattr(p.found, name) for p in done.points]) for name in ("cost", "loss"))
+    on = hull(cost, -loss)
+    for p in done.points:
+        if p.prefix is not None:
+            assert p.found.loss >= np.interp(p.found.cost, cost[on], loss[on]) - 1e-9
+    alone = [p for p in done.points if p.prefix is not None]
+    assert family.area_of(done.points, done.trainer.scale) >= family.area_of(alone, done.trainer.scale)
 
 
 def test_time_ends_it():

@@ -72,7 +72,8 @@ class FamilyTrainer:
             bins = Bins(problem, config.bins) if config.bins and encoder is None else None
             self.network = FamilyNetwork(problem.schema, config.width, bins, encoder).eval()
             self.torch_rng = torch.get_rng_state()
-        shares = np.bincount(problem.y, minlength=problem.schema.n_classes) + 0.5
+        often = None if problem.weight is None else problem.weight / problem.weight.mean()
+        shares = np.bincount(problem.y, often, minlength=problem.schema.n_classes) + 0.5
         self.network.prior.copy_(torch.from_numpy(np.log(shares / shares.sum())))
         with torch.no_grad():  # however short the run, it knows which classes are frequent
             self.network.classes.bias.copy_(self.network.prior)
@@ -157,7 +158,7 @@ class FamilyTrainer:
     def _prefix_loss(self) -> Tensor:
         """Cross-entropy on prefixes of the order."""
         size = self.config.batch if self.phase == PREFIXES else -(-self.config.batch // 2)
-        row = self.rng.integers(len(self.problem), size=size)
+        row = self.problem.draw(size, self.rng, by_stake=False)
         mask = torch.from_numpy(self.starts.prefixes(self.problem, row, self.rng)).float()
         self.network.train()
         logits, _ = self.network.logits(self.network.inputs(torch.from_numpy(self.problem.X[row]), mask))

@@ -14,7 +14,7 @@ from askwise.core.gaps import lost
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem, Schema
 
-FREE = 4  # times the cost of everything: a hard budget that never binds
+FREE = 2  # times the cost of everything: a hard budget that never binds, as more than everything is always left
 REFUSES, KNOWS, DEEP = 0.15, 0.15, 0.25  # shares of cases that refuse tests, know some already, or begin on a prefix of the order
 
 
@@ -65,7 +65,7 @@ class Starts:
     def fresh(self, problem: Problem, n: int, rng: np.random.Generator) -> Live:
         """New cases, each with a price; half of them with a hard budget, half of these with nothing else to mind."""
         prices, F = self.schema.prices, self.schema.n_tests
-        row = rng.integers(len(problem), size=n)
+        row = problem.draw(n, rng, by_stake=False)
         lam = self.scale.least * (self.scale.high / self.scale.least) ** rng.random(n)
         mask = np.zeros((n, F), bool)
         knows, deep = (np.flatnonzero(rng.random(n) < share) for share in (KNOWS, DEEP))
@@ -84,7 +84,8 @@ class Starts:
         least = max(1.0, prices.total * self.scale.cheapest / self.scale.total)
         cap = np.exp(rng.uniform(math.log(least), math.log(max(prices.total, least)), n)).round().astype(np.int64)
         capped = rng.random(n) < 0.5
-        cap = np.where(capped, cap, FREE * prices.total) + prices.cost(mask)
+        spent = prices.cost(mask, None if problem.known is None else problem.known[row])
+        cap = np.where(capped, cap + spent, FREE * prices.total)
         lam[capped & (rng.random(n) < 0.5)] = self.scale.least  # a hard budget and nothing else
         life = np.ceil(min(self.config.longest, F) * rng.random(n) ** 2).astype(np.int64)
         return Live(row, mask, lam, cap, refused, life, np.zeros(n, np.int64))

@@ -230,21 +230,22 @@ class Problem:
         scale: Doubles = self.stake / np.where(stakes > 0, stakes, self.stake)[self.y]  # rows without a stake are never drawn
         return scale
 
-    def draw(self, n: int, rng: np.random.Generator) -> Ints:
-        """n rows with replacement, each in proportion to its weight and its stake."""
-        if self._drawn_below is None:
+    def draw(self, n: int, rng: np.random.Generator, by_stake: bool = True) -> Ints:
+        """n rows with replacement, each in proportion to its weight and, if asked for, its stake."""
+        below = self._drawn_below if by_stake else self._weighed_below
+        if below is None:
             return rng.integers(len(self), size=n)
-        return np.searchsorted(self._drawn_below, rng.random(n), "right").clip(max=len(self) - 1)
+        return np.searchsorted(below, rng.random(n), "right").clip(max=len(self) - 1)
 
     @cached_property
     def _drawn_below(self) -> Doubles | None:
-        share = np.ones(len(self)) if self.weight is None else self.weight
-        if self.scale is not None and self.y is not None:
-            share = share * self.loss.max(1)[self.y]
-        elif self.weight is None:
-            return None
-        below: Doubles = np.cumsum(share) / share.sum()
-        return below
+        if self.scale is None or self.y is None:
+            return self._weighed_below
+        return _below(self.loss.max(1)[self.y] * (1 if self.weight is None else self.weight))
+
+    @cached_property
+    def _weighed_below(self) -> Doubles | None:
+        return None if self.weight is None else _below(self.weight)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -260,6 +261,12 @@ class Problem:
     def keys(self) -> NDArray[np.uint64]:
         """N: what a draw for a case depends on: its id or, without ids, the values of its row."""
         return hash_cases(self.X if self.ids is None else self.ids)
+
+
+def _below(share: Doubles) -> Doubles:
+    """N: how much of the whole the rows up to each have together."""
+    below: Doubles = np.cumsum(share) / share.sum()
+    return below
 
 
 def hash_cases(what: NDArray[Any], chunk: int = 4096) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from askwise.choosing import best_for
 from askwise.core import forecast, gaps
-from askwise.core.budget import Budget, HardBudget
+from askwise.core.budget import Budget
 from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run
 from askwise.core.episode import Measure, measure, rollout, some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
@@ -77,6 +77,7 @@ class Kept:
     area: float = -np.inf
     weights: Weights = field(default_factory=dict)
     spent: float = 0.0  # seconds
+    due: float = math.inf  # how much is done when it is measured next
 
     def add(self, record: Record, weights: Weights) -> None:
         """Where areas, which are measured on some rows and at few prices, hardly differ, the later one is better trained."""
@@ -87,12 +88,13 @@ class Kept:
     def state(self) -> State:
         arrays = {f"best/{name}": value for name, value in self.weights.items()}
         return arrays, {"records": [asdict(r) for r in self.records], "area": self.area if self.records else None,
-                        "spent": self.spent}  # fmt: skip
+                        "spent": self.spent, "due": None if self.due == math.inf else self.due}  # fmt: skip
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> Kept:
         records = [Record(**{**r, "validation": Measure(**r["validation"])}) for r in facts["records"]]
-        return cls(records, facts["area"] if records else -np.inf, part(arrays, "best/"), facts["spent"])
+        due = math.inf if facts["due"] is None else facts["due"]
+        return cls(records, facts["area"] if records else -np.inf, part(arrays, "best/"), facts["spent"], due)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class Run:
     weights: Weights
     points: list[Point]  # all that were measured
     priced: list[Point]  # those on their hull, and all prefixes, with mean costs of more rows
-    caps: list[tuple[float, list[Point]]]  # hard budgets, and what came of them: adaptive, and the order as far as it goes
+    caps: list[tuple[int, list[Point]]]  # hard budgets, in units, and what came of them: adaptive, and along the order
     records: list[Record]
     seconds: float  # of this call; those before a resumption are the caller's to add
     stopped: str
@@ -160,31 +162,32 @@ def run(
     some = some_rows(len(validation), config.measure_rows, seed)
     started, before, first = time.monotonic(), trainer.done, trainer.step  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
-    due = math.inf if trainer.phase == PREFIXES else trainer.done + pause
     aside = LAST / 2  # share of the time for the last measurements, as far as is known
     while True:
         if time_limit is not None:
             left = max(began + (1 - aside) * time_limit - started, 1e-3)
             trainer.done = min(1.0, before + (1 - before) * (time.monotonic() - started) / left)
         finished = trainer.finished
-        if trainer.phase != PREFIXES and due == math.inf:
-            due = trainer.done
-        if trainer.done >= due or finished:
+        if trainer.phase != PREFIXES and kept.due == math.inf:
+            kept.due = trainer.done
+        if trainer.done >= kept.due or finished:
             at = time.monotonic()
             weights = trainer.weights()
             points = frontier(trainer, weights, validation, some, GLANCE)
             area = area_of(points, trainer.scale)
             best = min(points, key=lambda p: (p.found.loss, p.found.cost))
-            kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
+            new = not kept.records or kept.records[-1].step < trainer.step  # not so if it was resumed at its end
+            if new:
+                kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
             kept.spent = time.monotonic() - began
             glance = time.monotonic() - at
-            if watch is not None:
+            if watch is not None and new:
                 watch(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
                 aside = max(aside, min(LAST, LAST_GLANCES * glance / time_limit))  # what is done never goes back
-            due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
-            if save is not None:
+            kept.due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
+            if save is not None and new:
                 save(_state(trainer, kept))
         if finished:
             break
@@ -205,19 +208,19 @@ def run(
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
     priced = well_priced(points, trainer.family(kept.weights), problem, judging, max(most, PAID_ROWS), seed)
     caps = under_caps(trainer, kept.weights, validation, some)
-    told = forecast.fitted(trainer.family(kept.weights), held_out, followed(points, caps, problem.schema))
+    told = forecast.fitted(trainer.family(kept.weights), held_out, followed(points, caps))
     weights = {**kept.weights, "forecast": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, weights, points, priced, caps, kept.records, time.monotonic() - called, stopped)
 
 
-def followed(points: list[Point], caps: list[tuple[float, list[Point]]], schema: Schema) -> list[tuple[float, int | None]]:
+def followed(points: list[Point], caps: list[tuple[int, list[Point]]]) -> list[tuple[float, int | None]]:
     """Some of the prices that were measured, and hard budgets, each at one of its prices in turn."""
     free = [p.lam for p in points if p.prefix is None]
     limits: list[tuple[float, int | None]] = [(lam, None) for lam in free[:: -(-len(free) // FOLLOWED) or 1]]
     for i, (cap, found) in enumerate(caps[:: -(-len(caps) // FOLLOWED) or 1]):
         adaptive = [p.lam for p in found if p.prefix is None]
-        limits += [(adaptive[i % len(adaptive)], HardBudget(cap).cap(schema.prices))] if adaptive else []
+        limits += [(adaptive[i % len(adaptive)], cap)] if adaptive else []
     return limits
 
 
@@ -317,18 +320,19 @@ def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: 
     return bool(rollout(problem, policy, cap, some).length.mean() > trainer.config.longest)
 
 
-def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints) -> list[tuple[float, list[Point]]]:
+def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints) -> list[tuple[int, list[Point]]]:
     """What comes of hard budgets from the cheapest test to everything."""
-    family, prices, scale = trainer.family(weights), problem.schema.prices, trainer.scale
-    found: list[tuple[float, list[Point]]] = []
+    family, scale = trainer.family(weights), trainer.scale
+    found: list[tuple[int, list[Point]]] = []
     adaptive = trainer.phase != PREFIXES
+    for_nothing = sorted({0, lengths_of(problem, trainer.order, 1)[0]})
     for cap in some_caps(problem.schema, scale):
-        choices: list[tuple[float, int | None]] = [(scale.high, 0), (0.0, problem.schema.n_tests)]
+        choices: list[tuple[float, int | None]] = [*((scale.high, k) for k in for_nothing), (0.0, problem.schema.n_tests)]
         adaptive = adaptive and not goes_too_far(trainer, problem, family.policy(0.0), cap, rows)
         if adaptive:
             choices += [(lam, None) for lam in (0.0, *np.geomspace(scale.low, scale.high, UNDER + 2)[1:-1].tolist())]
         points = [Point(lam, k, measure(problem, family.policy(lam, k), cap, rows)) for lam, k in choices]
-        found.append((float(prices.money(cap)), points))
+        found.append((cap, points))
     return found
 
 

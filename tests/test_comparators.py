@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from askwise.bench.task import failed
 from benchmarks import rows
 from benchmarks.comparators import run, table
 
@@ -42,7 +44,7 @@ def test_every_claim_of_a_method_that_there_is() -> None:
     assert set(run.CLAIMS) <= set(methods.names())
 
 
-def row(method: str, data: str, area: float, minutes: float = 1.0, status: str = "done", **more: int) -> rows.Row:
+def row(method: str, data: str, area: float, minutes: float = 1.0, status: str = "done", **more: Any) -> rows.Row:
     task = {"label": method, "data": data, "minutes": minutes, "seed": 0}
     return {"task": task, "status": status, "area": area, "minutes_taken": minutes, "n_train": 90, "n_test": 9, **more}
 
@@ -51,7 +53,7 @@ def test_the_table_of_all_methods() -> None:
     found = [
         row("family", "digits", 0.93), row("family", "digits", 0.95), row("cegb", "digits", 0.936, n_test=5),
         row("random", "digits", 0.7), row("random", "mnist", 0.6), row("family", "mnist", 0.9, minutes=44),
-        {**row("gdfs", "digits", 0, status="failed"), "error": "it broke"},
+        {**row("gdfs", "digits", 0), **failed(ValueError("it broke"))}, row("cegb", "digits", 0, status="failed"),
     ]  # fmt: skip
     text = table.text(found)
     assert "| method | mnist | digits |" in text
@@ -59,5 +61,6 @@ def test_the_table_of_all_methods() -> None:
     assert "| random | **0.600** (1.0) | 0.700 (1.0) |" in text
     assert "- digits: family, cegb" in text
     assert "- digits, cegb: 90 rows to learn from, 5 to judge by" in text
-    assert table.failures(found).endswith("- gdfs on digits: it broke")
-    assert table.failures(found[:-1]) == ""
+    assert table.failures(found).endswith(":\n\n- gdfs on digits: ValueError: it broke")  # cegb was done after all
+    assert table.failures(found[:-2]) == ""
+    assert "| cegb | **0.936 ± 0.010** (1.0) |" in table.text([row("cegb", "digits", 0.936, resampled=[0.926, 0.936, 0.946])])

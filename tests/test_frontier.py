@@ -110,8 +110,10 @@ def test_free_tests_and_unequal_points_are_refused() -> None:
 
 def test_a_step_curve_holds_each_score_to_the_next_budget() -> None:
     # prior 0.5 up to 1, 0.8 up to 3, then 0.7 is worse than what the smaller budget had: 0.8 up to 4
-    assert step_area([3, 1], [0.7, 0.8], prior=0.5, total=4) == pytest.approx((0.5 + 2 * 0.8 + 0.8) / 4)
-    assert step_area([4, 9], [0.9, 1.0], prior=0.5, total=4) == pytest.approx(0.5)  # at or beyond the end there is no width
+    prior = (0.4, 0.5)
+    assert step_area([3, 1], [0.7, 0.8], [0.9, 0.6], prior, total=4) == pytest.approx((0.5 + 2 * 0.6 + 0.6) / 4)
+    assert step_area([3, 1], [0.8, 0.7], [0.5, 0.6], prior, total=4) == pytest.approx((0.5 + 2 * 0.6 + 0.5) / 4)
+    assert step_area([4, 9], [0.9, 1.0], [0.9, 1.0], prior, total=4) == pytest.approx(0.5)  # from the end on there is no width
 
 
 def test_pooled_and_per_seed() -> None:

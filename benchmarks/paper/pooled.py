@@ -62,7 +62,7 @@ class Pool:
         for seed in sorted({row["task"]["seed"] for row in self.rows}):
             mine = Pool(tuple(row for row in self.rows if row["task"]["seed"] == seed))
             budgets = [row["task"]["budget"]["hard"] for row in mine.rows]
-            found.append(step_area(budgets, mine.points("test")[1], self.prior[1], self.total))
+            found.append(step_area(budgets, mine.points("validation")[1], mine.points("test")[1], self.prior, self.total))
         return spread(found, 4)
 
 

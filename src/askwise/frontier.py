@@ -134,17 +134,18 @@ def curve(
     return Curve(chosen, x, y, float(np.trapezoid(y, x) / total))
 
 
-def step_area(budget: ArrayLike, score: ArrayLike, prior: float, total: float) -> float:
-    """For hard budgets, where nothing lies between two points: each score holds from its budget up to the next.
+def step_area(budget: ArrayLike, validation: ArrayLike, test: ArrayLike, prior: tuple[float, float], total: float) -> float:
+    """For hard budgets, where nothing lies between two points: each test score holds from its budget up to the next.
 
-    A dearer budget that scores worse is not used: the cheaper policy keeps to it too.
+    A dearer budget that is no better on validation rows is not used: the cheaper policy keeps to it too. `prior` is the score of
+    deciding at once on both.
     """
-    b, s = np.asarray(budget, float), np.asarray(score, float)
+    b, v, t = (np.asarray(of, float) for of in (budget, validation, test))
     inside = np.flatnonzero(b < total)
     order = inside[np.argsort(b[inside], kind="stable")]
-    x = np.r_[0.0, b[order], total]
-    y = np.maximum.accumulate(np.r_[prior, s[order]])
-    return float((np.diff(x) * y).sum() / total)
+    x, chosen_by, score = np.r_[0.0, b[order], total], np.r_[prior[0], v[order]], np.r_[prior[1], t[order]]
+    best = [int(chosen_by[: i + 1].argmax()) for i in range(len(chosen_by))]
+    return float((np.diff(x) * score[best]).sum() / total)
 
 
 @dataclass(frozen=True)

@@ -162,3 +162,18 @@ def test_cases_in_progress_hold_only_what_they_can(more):
         ends += int((~goes_on).sum())
         assert (live.mask[goes_on] >= before[goes_on]).all()
     assert ends > 100
+
+
+def test_more_tests_than_are_picked_can_still_be_bought_all():
+    rng = np.random.default_rng(0)
+    schema = Schema.build([f"x{i}" for i in range(70)], [0, 1])
+    X = rng.normal(size=(40, 70))
+    X[3, 5] = np.nan
+    problem = Problem.build(schema, X, rng.integers(2, size=40))
+    learner = Learner(problem, problem, Pace(1, 2), 0)
+    (policy,) = learner.everything()
+    done = rollout(problem, policy, None)
+    assert (done.mask == problem.available).all()
+    assert learner.everything(longest=70) == []
+    cheap = rollout(problem, policy, 7)
+    assert (cheap.mask.sum(1) == 7).all()

@@ -159,6 +159,8 @@ def kept(data: bytes, name: str) -> Path:
         os.utime(path)
     else:
         write_whole(path, data)
-    for old in sorted(path.parent.glob("askwise-*"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+    # every thread may be about to read one
+    most = max(KEPT, 2 * get_worker().state.nthreads)
+    for old in sorted(path.parent.glob("askwise-*"), key=lambda p: p.stat().st_mtime)[:-most]:
         old.unlink(missing_ok=True)
     return path

@@ -7,6 +7,7 @@ what is at stake in them, and in the probabilities that come out this is undone,
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from askwise.core.episode import Cases, State, some_rows
 from askwise.core.gaps import filled, lacking, lost
 from askwise.core.network import inputs
 from askwise.core.order import free_tests
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.core.prefixes import decide
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Floats, Problem, Schema
@@ -110,6 +111,24 @@ class Picking:
             score = np.where(legal[asks], self.score(state.keep(asks)), -np.inf)
             action[asks] = np.where(score.max(1) > -np.inf, first + score.argmax(1), -1)
         ends = action < 0
+        if ends.any():
+            action[ends] = decide(self.belief(state.keep(ends)), self.loss)
+        return Choice(action, np.ones(len(action), np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class Everything:
+    """Buys all there is for everybody and says the class with the least expected loss."""
+
+    belief: Belief
+    loss: Doubles  # K, K
+    fixed_order: Ints
+
+    def act(self, state: State) -> Choice:
+        first = state.legal.shape[1] - len(self.fixed_order)
+        legal = state.legal[:, first:]
+        ends: Bools = ~np.asarray(legal.any(1))
+        action = first + legal.argmax(1)
         if ends.any():
             action[ends] = decide(self.belief(state.keep(ends)), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
@@ -232,6 +251,13 @@ class Learner:
                     break
         best.see(self.log_loss(cases))
         best.restore()
+
+    def everything(self, longest: int = LONGEST) -> list[Policy]:
+        """Where more tests can be bought than are ever picked, the policy that buys all, with the classifier as it is now."""
+        if (~self.free).sum() <= longest:
+            return []
+        tests = np.arange(self.problem.schema.n_tests)
+        return [Everything(Belief(copy.deepcopy(self.network), self.told), self.problem.loss, tests)]
 
     def log_loss(self, state: State) -> float:
         """Of validation rows in such states, weighted by stake."""

@@ -101,6 +101,7 @@ def points(
     with own_torch(seed, threads):
         learner = Learner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(FIRST)
+        everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         value = Masked(problem.schema, problem.schema.n_tests).eval()
         _learn_values(learner, value, Telling(value, learner.belief, -np.inf, np.inf, alone))
 
@@ -113,8 +114,9 @@ def points(
         score = Telling(value, learner.belief, lam, sure, alone)
         return Picking(learner.belief, score, counts(learner.free)[-1], learner.free, problem.loss)
 
-    at_once, everything = policy(np.inf, np.inf), policy(0.0, np.inf)
-    return [at_once, *(policy(lam, np.inf) for lam in lambdas), *(policy(0.0, sure) for sure in SURE), everything]
+    at_once, most_of_it = policy(np.inf, np.inf), policy(0.0, np.inf)
+    adaptive = [*(policy(lam, np.inf) for lam in lambdas), *(policy(0.0, sure) for sure in SURE)]
+    return [at_once, *adaptive, most_of_it, *everything]
 
 
 def _learn_values(learner: Learner, value: Masked, score: Telling) -> None:

@@ -61,10 +61,11 @@ def pick_loss(learner: Learner, selector: Masked, live: Live, temperature: float
 def points(
     problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, steps: int | None = None
 ) -> list[Policy]:
-    """A policy for each of several numbers of tests. With `steps` it learns for so many steps, however long they take."""
+    """A policy for each of several numbers of tests, and all. With `steps` it learns for so many, however long they take."""
     with own_torch(seed, threads):
         learner = Learner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(FIRST)
+        everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         selector = Masked(problem.schema, problem.schema.n_tests).eval()
         chosen, live = Selected(selector), Live(learner)
         both = learner.network, selector
@@ -90,7 +91,8 @@ def points(
                         break
             best.see(learner.path_loss(chosen))
             best.restore()
-    return [Picking(learner.belief, chosen, k, learner.free, problem.loss) for k in counts(learner.free)]
+    picks = [Picking(learner.belief, chosen, k, learner.free, problem.loss) for k in counts(learner.free)]
+    return [*picks, *everything]
 
 
 def fit(

@@ -39,7 +39,8 @@ def points(
     with own_torch(seed, threads):
         learner = Learner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(1.0)
-    return [Picking(learner.belief, Lots(seed), k, learner.free, problem.loss) for k in counts(learner.free, MOST)]
+    picks = [Picking(learner.belief, Lots(seed), k, learner.free, problem.loss) for k in counts(learner.free, MOST)]
+    return [*picks, *learner.everything(MOST)]
 
 
 def fit(

@@ -1,29 +1,53 @@
 """An agent from elsewhere: MaskablePPO of sb3-contrib, trained in `askwise.gym` and measured like every other method.
 
-pip install -c constraints.txt sb3-contrib
+pip install -c constraints.txt '.[agents]'
 python examples/maskable_ppo.py --data breast_cancer --price 0.01
+
+A plan of `python -m askwise bench`, started beside the folder `examples`, names it as a method: `examples.maskable_ppo`.
 """
 
 import argparse
+import math
+import time
 
 import torch
 from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
 from askwise import Budget, HardBudget, Problem, Tradeoff
 from askwise.data import named
+from askwise.errors import InputError
 from askwise.evaluate import evaluate
 from askwise.gym import AgentPolicy, CostlyEnv
 
 
-def train(problem: Problem, budget: Budget, steps: int, seed: int = 0) -> AgentPolicy:
+class Until(BaseCallback):
+    """Ends training at a moment of the monotonic clock."""
+
+    def __init__(self, end: float) -> None:
+        super().__init__()
+        self.end = end
+
+    def _on_step(self) -> bool:
+        return time.monotonic() < self.end
+
+
+def train(problem: Problem, budget: Budget, steps: int, seed: int = 0, end: float = math.inf) -> AgentPolicy:
     """A policy that maximises the mean return, -(loss + price * cost)."""
     envs = make_vec_env(lambda: CostlyEnv(problem, budget), n_envs=16, seed=seed)
     # whole episodes count, so nothing is discounted; a little entropy, or it stops before it has seen what tests tell
     settings = dict(gamma=1.0, n_steps=128, batch_size=256, ent_coef=0.01, learning_rate=1e-3)
     model = MaskablePPO("MlpPolicy", envs, seed=seed, device="cpu", **settings)
-    model.learn(steps)
+    model.learn(steps, Until(end))
     return AgentPolicy(lambda seen, masks: model.predict(seen, action_masks=masks, deterministic=True)[0], problem.schema)
+
+
+def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> AgentPolicy:
+    """The same as a method of `askwise bench`. Its rewards know a price and a hard budget, not an average to be met."""
+    if budget.average is not None:
+        raise InputError(f"MaskablePPO cannot aim at {budget}; give a price, a hard budget or both")
+    return train(problem, budget, 10**9, seed, time.monotonic() + seconds)
 
 
 def main() -> None:

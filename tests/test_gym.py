@@ -1,5 +1,6 @@
 """The environments: Gymnasium's own checker, the naive twin and `rollout` as second opinions, many cases against one."""
 
+import json
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -369,10 +370,32 @@ def test_what_was_handed_out_is_not_ours_any_more() -> None:
     assert env.step(0)[1] == 0
 
 
-@pytest.mark.skipif(find_spec("sb3_contrib") is None, reason="sb3-contrib, which only the example needs, is not installed")
+needs_sb3 = pytest.mark.skipif(find_spec("sb3_contrib") is None, reason="sb3-contrib, for the example, is not installed")
+
+
+@needs_sb3
 def test_the_example_trains() -> None:
     example = Path(__file__).parent.parent / "examples" / "maskable_ppo.py"
     command = [sys.executable, str(example), "--data", "wine", "--hard-budget", "3", "--steps", "2048"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout
+
+
+@needs_sb3
+def test_the_example_is_a_method_of_a_plan(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("""
+minutes = 0.03
+methods = ["examples.maskable_ppo"]
+budgets = [{ price = 0.05 }, { hard = 3 }, { average = 3 }]
+data = [{ name = "wine" }]
+""")
+    command = [sys.executable, "-m", "askwise", "bench", str(plan), "--out", str(tmp_path / "rows.jsonl"), "--processes", "1"]
+    subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent)
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    found = {kind: row for row in rows for kind in row["task"]["budget"]}
+    price, hard, average = (found[kind] for kind in ("price", "hard", "average"))
+    assert price["status"] == hard["status"] == "done"
+    assert hard["most"] <= 3
+    assert "MaskablePPO cannot aim at" in average["why"]

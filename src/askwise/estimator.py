@@ -132,7 +132,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ learning
 
     def fit(self, X: Any, y: Any, *, watch: Callable[[Any], None] | None = None, **run: Any) -> CostlyClassifier:
-        """Learns from rows. `watch` sees every measurement; `run` goes to `methods.paper.run` (save, resume, ...)."""
+        """Learns from rows. `watch` sees every measurement; `run` goes to the method's `run` (save, resume, ...)."""
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         self._check_settings()

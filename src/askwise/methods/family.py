@@ -29,7 +29,7 @@ from askwise.core.problem import Doubles, Problem, Schema
 from askwise.frontier import hull
 
 PRICES = 24  # points of the frontier, besides the prefixes of the order
-CAPS = 12  # hard budgets that are measured, and as many more: prices of single tests
+CAPS, JUST = 24, 12  # hard budgets that are measured: evenly from the cheapest test to everything, and prices of single tests
 UNDER = 4  # prices at which each is, besides for nothing
 GLANCE = 8  # as many while it is trained
 PAID_ROWS = 3_000  # mean costs are measured on so many rows at least: budgets are to be met
@@ -42,7 +42,7 @@ PACE, MOST_PREFIXES = 50, 0.7  # steps by which the pace is known; most of the t
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken when the surprise is less than this part
 FOLLOWED = 10  # prices, and as many hard budgets, at which forecasts are set right
-LAST_GLANCES = 15  # what the last measurements take, on as many rows; less where rows are few
+LAST_GLANCES = 18  # what the last measurements take, on as many rows; less where rows are few
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ def some_caps(schema: Schema, scale: Scale) -> list[int]:
     """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test."""
     prices = schema.prices
     evenly = np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS)
-    just = np.quantile(prices.alone, np.linspace(0, 1, CAPS), method="nearest")
+    just = np.quantile(prices.alone, np.linspace(0, 1, JUST), method="nearest")
     return sorted({int(cap) for cap in (*evenly, *just) if cap >= 1})
 
 

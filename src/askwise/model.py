@@ -322,11 +322,12 @@ class Model:
         """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's
         algorithm with class weights, of the weighted cases."""
         out = np.empty((len(done.row), self.schema.n_classes))
+        shared = None if self.family is None else self.family.values(0.0, np.float64)  # the same at every price
         for i in range(0, len(out), chunk):
             part = slice(i, i + chunk)
             state = Cases(problem, done.row[part], done.mask[part], self.cap).observe()
-            if self.family is not None:  # the same at every price
-                out[part] = self.family.values(0.0, np.float64).believe(state.values, state.mask)
+            if shared is not None:
+                out[part] = shared.believe(state.values, state.mask)
             else:
                 out[part] = self.believed(self._precise.values(state))  # type: ignore[attr-defined]
         if problem.external is not None:  # what the existing classifier says is believed

@@ -24,7 +24,7 @@ from askwise.bench.plan import Task
 
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # tasks that may use more say so themselves
 
-HEAVY = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model", "sklearn.impute")  # worth importing once for all tasks
+HEAVY = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model")  # worth importing once for all tasks
 
 
 class Nest:

@@ -145,3 +145,19 @@ def test_lengths_are_all_or_a_grid_that_is_fine_at_its_beginning() -> None:
     assert 25 < len(wide) <= 66
     assert len(lengths(54, 16)) <= 16
     assert len(lengths(784, 3)) <= 14
+
+
+def test_in_no_time_it_takes_larger_steps(monkeypatch):
+    asked = []
+
+    def gain(X, y, *more):
+        asked.append(X.shape[1])
+        return np.arange(X.shape[1], dtype=float)
+
+    monkeypatch.setattr("askwise.core.order.column_gain", gain)
+    problem = Problem.build(Schema.build([f"x{i}" for i in range(100)], [0, 1]), np.zeros((20, 100)), np.arange(20) % 2)
+    for seconds, least in ((None, 20), (1e-6, 4)):
+        asked.clear()
+        assert sorted(elimination_order(problem, seconds=seconds).tolist()) == list(range(100))
+        assert (len(asked) > 20) == (seconds is None)
+        assert len(asked) >= least

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from askwise.core.boosting import column_gain, row_weights
@@ -11,6 +13,7 @@ from askwise.core.problem import Doubles, Problem
 MANY = 200  # with more tests than this, elimination takes larger steps on fewer rows
 PACE = 2e8  # rows x tests x classes x rounds that a core boosts in a second, roughly
 FEWEST = 1_000  # rows, however short the time
+MOST_DROPPED = 0.7  # of the tests that are left
 
 
 def elimination_order(
@@ -22,7 +25,8 @@ def elimination_order(
     threads: int = 1,
     seconds: float | None = None,
 ) -> Ints:
-    """F: the tests from the first to buy to the last, by recursive elimination; on fewer rows, where it has only so many seconds.
+    """F: the tests from the first to buy to the last, by recursive elimination; where it has only so many seconds, on fewer rows
+    and, if that is not enough, in larger steps.
 
     Again and again a small boosted model is trained on the tests that are left, and those with the least gain per unit of cost
     go: the share `drop` of them, at least one. Tests that share a set-up or a source share its price. What is free comes first.
@@ -35,8 +39,9 @@ def elimination_order(
         rows = min(rows, max(FEWEST, int(seconds * PACE * drop / (schema.n_tests * schema.n_classes * rounds))))
     weight, free = row_weights(problem), free_tests(problem)
     some = np.sort(np.random.default_rng(seed).permutation(len(problem))[:rows])
-    left, gone = ~free, []
+    left, gone, ends = ~free, [], np.inf if seconds is None else time.monotonic() + seconds
     while left.sum() > 1:
+        began = time.monotonic()
         price = _share(problem, left)
         shown = np.flatnonzero((left | free)[schema.owner])  # what is free is always there, and may make another test idle
         rate = np.zeros(schema.n_tests)
@@ -44,6 +49,9 @@ def elimination_order(
         shown = shown[np.argsort(rate[schema.owner[shown]], kind="stable")]  # of two copies the trees take the first: the cheaper
         per_column = column_gain(problem.X[np.ix_(some, shown)], y[some], weight[some], schema.n_classes, rounds, seed, threads)
         gain = np.bincount(schema.owner[shown], per_column, minlength=schema.n_tests)[left]
+        if seconds is not None:  # time falls with the number of tests, so that all that follows takes (1 - drop) / drop of this
+            took = time.monotonic() - began
+            drop = min(max(drop, took / (took + max(ends - time.monotonic(), 0.0))), MOST_DROPPED)
         worst = np.lexsort((-price, gain / price))[: max(1, int(len(gain) * drop))]  # of equals the dearest goes first
         gone.append(np.flatnonzero(left)[worst])
         left[gone[-1]] = False

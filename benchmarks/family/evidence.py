@@ -199,7 +199,7 @@ def main() -> None:
     jobs = [{"data": d, "seed": s, "seconds": given.seconds} for s in range(given.seeds) for d in given.data]
     for row in rows.fill(given.out, jobs, one, given.processes):
         print(f"{row['data']} seed {row['seed']}", flush=True)
-    made = "Made by `./dev sh python -m benchmarks.family.evidence`. Intervals are 95 %.\n\n"
+    made = f"Made by `./dev sh python -m benchmarks.family.evidence --seconds {given.seconds:g}`. Intervals are 95 %.\n\n"
     given.out.with_suffix(".md").write_text(made + text(rows.read(given.out)) + "\n")
     print(text(rows.read(given.out)))
 

@@ -61,7 +61,8 @@ def measured(found: list[rows.Row], data: str, method: str) -> dict[float, list[
 def text(found: list[rows.Row]) -> str:
     took = sorted({row["seconds"] for row in found if row["data"] in BUDGETS})
     lines = [f"Seconds for each training: {', '.join(f'{s:g}' for s in took)}.", "",
-             "| data | b | family | mean cost | the paper's | mean cost | cases over b |", "|---|---|---|---|---|---|---|"]  # fmt: skip
+             "| data | b | family | mean cost | the paper's | mean cost | cases over b |",
+             "|---|---|---|---|---|---|---|"]  # fmt: skip
     for data, budgets in BUDGETS.items():
         mine, theirs = (measured(found, data, method) for method in ("family", "paper"))
         for b in map(float, budgets):

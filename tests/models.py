@@ -8,7 +8,7 @@ import torch
 
 from askwise import AverageBudget, Budget, HardBudget
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_network import Bins, FamilyNetwork
+from askwise.core.family_network import FamilyNetwork, encoding
 from askwise.core.family_scale import Scale, list_prices
 from askwise.core.family_values import Family
 from askwise.core.network import QNetwork, weights_of
@@ -53,14 +53,14 @@ def _shaken(network, seed: int, spread: float):
     return network.eval()
 
 
-def family(X=None, y=None, *, bins=0, seed=0, known=(), loss=None, budget=None, spread=0.3, **prices) -> Model:
+def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budget=None, spread=0.3, **prices) -> Model:
     """A family; its points: at once, adaptive, a prefix of the order, adaptive."""
     if X is None:
         (X, y), prices = table(), prices or PRICES
     problem, more = _parts(X, y, known, loss, prices)
     schema, scale = problem.schema, Scale.of(problem)
     with torch.random.fork_rng(devices=[]):
-        network = FamilyNetwork(schema, 16, Bins(problem, bins) if bins else None)
+        network = FamilyNetwork(schema, 16, encoding(problem, FamilyConfig(bins=bins, waves=waves)))
     weights = weights_of(_shaken(network, seed, spread))
     weights["judge.4.weight"] *= 0.03  # so that values are as large as those of trained networks
     weights["judge.4.bias"] *= 0.3

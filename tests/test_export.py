@@ -13,7 +13,7 @@ import torch
 import askwise
 from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
 from askwise.core.episode import Cases, rollout
-from askwise.core.family_network import Bins, FamilyNetwork
+from askwise.core.family_network import Bins, FamilyNetwork, Waves
 from askwise.core.family_scale import affordable
 from askwise.core.family_values import TIE, own_share, proposed
 from askwise.core.network import NetworkValues, QNetwork, load_weights
@@ -26,6 +26,7 @@ LOSS = [[0, 1, 5], [2, 0, 1], [9, 3, 0]]
 MODELS = {
     "family, few tests, set-ups": lambda: (family(), table),
     "family, bins": lambda: (family(bins=4), table),
+    "family, waves": lambda: (family(waves=2), table),
     "family, one column of several": lambda: (family(*table(), reveals={"form": ["smoker", "colour"]}), table),
     "family, many tests, losses": lambda: (family(*wide(), loss=LOSS), wide),
     "family, very many tests": lambda: (family(*wide(columns=70), bins=3), lambda n, s: wide(n, s, 70)),
@@ -43,16 +44,25 @@ def torch_values(model, point):
         load_weights(network, point.weights)
         return NetworkValues(network.eval(), torch.device("cpu"))
     made = model.family
-    bins = None
-    if "encode.low" in made.weights:
-        bins = Bins.__new__(Bins)
-        torch.nn.Module.__init__(bins)
-        for name in ("source", "low", "slope"):
-            bins.register_buffer(name, torch.from_numpy(made.weights[f"encode.{name}"]))
-        bins.register_buffer("owner", torch.from_numpy(made.owner)[bins.source], persistent=False)
-    network = FamilyNetwork(model.schema, 16, bins)
+    network = FamilyNetwork(model.schema, 16, encoding_of(made))
     load_weights(network, made.weights)
     return None if point.prefix is not None else TorchFamily(network.eval(), made, max(point.lam, made.scale.least))
+
+
+def encoding_of(made):
+    """The module whose buffers are among a family's weights."""
+    parts = {k.removeprefix("encode."): torch.from_numpy(v) for k, v in made.weights.items() if k.startswith("encode.")}
+    if not parts:
+        return None
+    kind = Waves if "rate" in parts else Bins
+    module = kind.__new__(kind)
+    torch.nn.Module.__init__(module)
+    for name, value in parts.items():
+        module.register_buffer(name, value)
+    owner = torch.from_numpy(made.owner)
+    owner = torch.cat([owner, owner[module.source]]) if kind is Waves else owner[module.source]
+    module.register_buffer("owner", owner, persistent=False)
+    return module
 
 
 class TorchFamily:

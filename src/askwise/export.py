@@ -224,11 +224,16 @@ def _in_order(g: _Graph, model: Model, q: InOrder, state: Mapping[str, str]) -> 
 
 def _encoded(g: _Graph, encode: Any, state: Mapping[str, str]) -> str:
     x = state["values"]
-    if encode.source is not None:
-        bins = g("Mul", g("Sub", g("Gather", x, encode.source, axis=1), encode.low), encode.slope)
-        bins = g("Clip", bins, np.float32(0), np.float32(1))
-        x = g("Mul", bins, g("Gather", state["mask"], encode.owner, axis=1))
-    return g("Concat", x, state["mask"], axis=1)
+    if encode.source is None:
+        return g("Concat", x, state["mask"], axis=1)
+    made, parts = g("Gather", x, encode.source, axis=1), encode.parts
+    waves = "rate" in parts
+    if waves:
+        made = g("Sin", g("Add", g("Mul", made, parts["rate"]), parts["phase"]))
+    else:
+        made = g("Clip", g("Mul", g("Sub", made, parts["low"]), parts["slope"]), np.float32(0), np.float32(1))
+    made = g("Mul", made, g("Gather", state["mask"], encode.owner, axis=1))
+    return g("Concat", *([x] if waves else []), made, state["mask"], axis=1)
 
 
 def _believe(g: _Graph, q: FamilyValues, seen: str, state: Mapping[str, str]) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from askwise.core.budget import HardBudget
 from askwise.core.episode import Cases, State, measure, rollout
 from askwise.core.family import FamilyTrainer
 from askwise.core.family_config import FamilyConfig
+from askwise.core.family_network import Waves
 from askwise.core.family_scale import HATS, Scale, affordable
 from askwise.core.family_values import InOrder, proposed
 from askwise.core.policy import Greedy
@@ -60,10 +61,10 @@ def test_price_and_budget_lie_on_axes_of_hats():
 
 
 @pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes"])
-@pytest.mark.parametrize("bins", [0, 3])
-def test_the_runtime_without_torch_says_the_same(name, bins):
+@pytest.mark.parametrize("shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "waves": 2}], ids=["as they are", "bins", "waves"])
+def test_the_runtime_without_torch_says_the_same(name, shown):
     w, data, _ = VARIANTS[name]
-    t = finished(trainer(w.problem(**data), TINY.but(bins=bins)))
+    t = finished(trainer(w.problem(**data), TINY.but(**shown)))
     cap = t.schema.prices.total // 2
     state, lam = some_states(t.problem, cap=cap), 0.3
     seen = t.values(t.weights(), lam).outlook(state)
@@ -89,6 +90,20 @@ def test_the_runtime_without_torch_says_the_same(name, bins):
         assert (mine is None) == (theirs is None)
         if theirs is not None:
             assert mine == pytest.approx(theirs.numpy(), abs=1e-5)
+
+
+def test_waves_are_as_wide_as_what_most_values_span_and_two_values_need_none():
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.normal(5, 10, 4_000), rng.integers(0, 2, 4_000), np.full(4_000, 7.0)], 1)
+    schema, y = Schema.build(["x", "yes", "same"], [0, 1]), np.arange(4_000) % 2
+    waves = Waves(Problem.build(schema, X, y), 3)
+    assert waves.source.tolist() == [0] * 6
+    assert waves.owner.tolist() == [0, 1, 2] + [0] * 6
+    made, turns = waves(torch.tensor([[2.0, 1.0, 7.0]]))[0].numpy(), 2 * waves.rate[:3].numpy()
+    assert made == pytest.approx([2, 1, 7, *np.sin(turns), *np.cos(turns)], abs=1e-5)
+    twice = 2 * X
+    twice[:5, 0] = 1e6  # a few far values change little
+    assert Waves(Problem.build(schema, twice, y), 3).rate.numpy() == pytest.approx(waves.rate.numpy() / 2, rel=0.01)
 
 
 def test_what_can_still_be_paid_after_a_test():

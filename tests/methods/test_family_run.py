@@ -152,3 +152,24 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
     again = family.run(train, validation, config.but(max_steps=400), 0, resume=states[0])
     assert again.trainer.config.bins == run.trainer.config.bins
     assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())
+
+
+def test_fine_stripes_are_learned_from_waves_rather_than_bins():
+    rng = np.random.default_rng(0)
+    schema = Schema.build(["x", "y"], [0, 1])
+
+    def stripes(n: int) -> Problem:
+        X = rng.normal(size=(n, 2))
+        return Problem.build(schema, X, (np.sin(20 * X[:, 0]) > 0).astype(int))
+
+    config = FamilyConfig(
+        max_steps=6_000, width=16, bins=4, waves=32, trial=300, batch=64, cases=8, longest=2, snapshots=1, learning_rate=5e-3
+    )
+    rows = family.Rows(stripes(2_000), stripes(600), None)
+    chosen = family.begun(rows, np.arange(2), config, 0, None, None)
+    assert (chosen.config.bins, chosen.config.waves) == (0, 32)
+    states = []
+    run = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, save=states.append)
+    again = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, resume=states[0])
+    assert again.trainer.config == run.trainer.config
+    assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())

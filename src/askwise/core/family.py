@@ -25,7 +25,7 @@ from askwise.core.checkpoint import Arrays, State, load_moments, moments_of, own
 from askwise.core.episode import Cases
 from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_network import Bins, FamilyNetwork, Seen, View, own_trunks
+from askwise.core.family_network import FamilyNetwork, Seen, View, encoding, own_trunks
 from askwise.core.family_scale import FEW, Scale, affordable, list_prices
 from askwise.core.family_values import BREADTH, TIE, Family, FamilyValues, proposed
 from askwise.core.family_watch import Watch
@@ -69,8 +69,8 @@ class FamilyTrainer:
         self.weight = torch.from_numpy(stakes).float()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            bins = Bins(problem, config.bins) if config.bins and encoder is None else None
-            self.network = FamilyNetwork(problem.schema, config.width, bins, encoder).eval()
+            encode = encoding(problem, config) if encoder is None else None
+            self.network = FamilyNetwork(problem.schema, config.width, encode, encoder).eval()
             self.torch_rng = torch.get_rng_state()
         often = None if problem.weight is None else problem.weight / problem.weight.mean()
         shares = np.bincount(problem.y, often, minlength=problem.schema.n_classes) + 0.5
@@ -160,9 +160,10 @@ class FamilyTrainer:
         size = self.config.batch if self.phase == PREFIXES else -(-self.config.batch // 2)
         row = self.problem.draw(size, self.rng, by_stake=False)
         mask = torch.from_numpy(self.starts.prefixes(self.problem, row, self.rng)).float()
-        self.network.train()
-        logits, _ = self.network.logits(self.network.inputs(torch.from_numpy(self.problem.X[row]), mask))
-        self.network.eval()
+        inputs = self.network.inputs(torch.from_numpy(self.problem.X[row]), mask)
+        self.network.classify.train()  # an encoder of the user's own may do otherwise while it learns
+        logits, _ = self.network.logits(inputs)
+        self.network.classify.eval()
         return functional.cross_entropy(logits, self._labels(self.problem, row))
 
     # ------------------------------------------------------------------ cases in progress

@@ -20,8 +20,11 @@ class FamilyConfig:
     """Width of the hidden layers."""
     bins: int = 0
     """Quantile bins per column; 0: values as they are."""
+    waves: int = 0
+    """Sines, and as many cosines, per column, where there are no bins."""
     trial: int = 0
-    """Steps after which bins are compared with values as they are, on held-out prefixes; the better one goes on. 0: no trial."""
+    """Steps after which bins are compared with values as they are, with waves if there are any, on held-out prefixes; the better
+    one goes on. 0: no trial."""
     batch: int = 256
     """States on prefixes of the order in each step; half as many once tests are chosen too."""
     cases: int = 128
@@ -70,8 +73,8 @@ class FamilyConfig:
             return cls(max_steps=40_000, width=512, cases=256, prefix_share=0.25, prefix_steps=12_000, prefix_power=4.0,
                        later_rate=5e-4, longest=60)  # fmt: skip
         if rows > 20_000:
-            return cls(max_steps=40_000, width=256, bins=16, batch=512, cases=512, learning_rate=2e-3, later_rate=5e-4,
-                       prefix_steps=12_000, longest=30)  # fmt: skip
+            return cls(max_steps=40_000, width=256, bins=16, waves=8, trial=300, batch=512, cases=512,
+                       learning_rate=2e-3, later_rate=5e-4, prefix_steps=12_000, longest=30)  # fmt: skip
         return cls(max_steps=min(max(4 * rows, 200), 6_000), width=64 if rows < 500 else 128, bins=16, trial=300,
                    batch=min(max(rows, 64), 256))  # fmt: skip
 

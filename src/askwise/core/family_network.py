@@ -11,12 +11,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.core.episode import Cases
+from askwise.core.family_config import FamilyConfig
 from askwise.core.family_scale import CONDITIONS, FEW
 from askwise.core.family_values import LEAN, Trunk, encode, own_share
 from askwise.core.forecast import as_judged
 from askwise.core.network import Encoder, Weights, encoded_width, load_weights, stack
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
+
+SOME = 2_000  # rows in which the values of a column are counted
+NORMAL = 2.563  # deviations of a normal distribution between its first and its last tenth
 
 
 class Judged(NamedTuple):
@@ -68,14 +72,14 @@ class FamilyNetwork(nn.Module):
     prior: Tensor  # K: logarithms
     forecast: Tensor  # see `forecast`; what the last networks expect is compared with what comes
 
-    def __init__(self, schema: Schema, width: int, bins: Bins | None = None, encoder: Encoder | None = None) -> None:
+    def __init__(self, schema: Schema, width: int, encode: Bins | Waves | None = None, encoder: Encoder | None = None) -> None:
         super().__init__()
         K, F = schema.n_classes, schema.n_tests
-        self.encode = bins if encoder is None else None
+        self.encode = encode if encoder is None else None
         self.register_buffer("prior", torch.zeros(K))
         self.register_buffer("forecast", torch.from_numpy(as_judged()).float())
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
-        columns = len(schema.columns) if self.encode is None else len(self.encode.source)
+        columns = len(schema.columns) if self.encode is None else len(self.encode.owner)
         self.classify: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
         self.choose: nn.Module = (
             stack(columns + F + CONDITIONS, width)
@@ -198,6 +202,47 @@ class Bins(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         encoded: Tensor = encode(values[:, self.source], self.low, self.slope)
         return encoded
+
+
+class Waves(nn.Module):
+    """Each column as it is and, unless it has only two values, as sines and cosines of it. With many rows a class may come and go
+    many times along a column, which ReLUs alone, on the column or on bins of it, take long to learn."""
+
+    source: Tensor
+    owner: Tensor
+    rate: Tensor
+    phase: Tensor
+
+    def __init__(self, problem: Problem, waves: int, rows: int = 50_000) -> None:
+        super().__init__()
+        rng = np.random.default_rng(0)
+        some = rng.permutation(len(problem))[:rows]
+        source, rate = [], []
+        for column, test in enumerate(problem.schema.owner.tolist()):
+            x = problem.X[some, column].astype(float)
+            if problem.available is not None:
+                x = x[problem.available[some, test]]
+            often = rng.normal(size=waves)
+            if len(np.unique(x[:SOME])) > 2:
+                low, high = np.quantile(x, [0.1, 0.9])  # a few far values must not decide how wide a wave is
+                spread = (high - low) / NORMAL or float(x.std())
+                source += [column] * waves
+                rate += (2 * np.pi * often / spread).tolist()
+        self.register_buffer("source", torch.tensor([*source, *source], dtype=torch.int64))
+        self.register_buffer("rate", torch.tensor([*rate, *rate], dtype=torch.float32))
+        self.register_buffer("phase", torch.tensor([0.0] * len(rate) + [np.pi / 2] * len(rate)))
+        owner = torch.from_numpy(problem.schema.owner)
+        self.register_buffer("owner", torch.cat([owner, owner[self.source]]), persistent=False)
+
+    def forward(self, values: Tensor) -> Tensor:
+        return torch.cat([values, torch.sin(values[:, self.source] * self.rate + self.phase)], 1)
+
+
+def encoding(problem: Problem, config: FamilyConfig) -> Bins | Waves | None:
+    """How columns are shown to the networks; None: as they are."""
+    if config.bins:
+        return Bins(problem, config.bins)
+    return Waves(problem, config.waves) if config.waves else None
 
 
 class Conditioned(nn.Module):

@@ -26,6 +26,7 @@ Array = NDArray[Any]
 BREADTH = 8  # so many proposed tests are compared: the best of many noisy values would be the luckiest
 LEAN = 4.0  # what a score counts at first: softplus(-LEAN) for each unit
 NOTHING = np.empty((1, 0), np.float32)
+ENCODINGS = ("low", "slope", "rate", "phase")  # the first two are of bins, the others of waves
 TIE = 1e-4  # in stakes: going on must be worth this much, so that a tie is broken towards stopping
 
 
@@ -236,20 +237,28 @@ class InOrder:
 
 
 class _Encode:
-    """B, E + F: values, in bins or as they are, 0 where unknown, and the mask; what both large networks look at."""
+    """B, E + F: values, in bins, with waves or as they are, 0 where unknown, and the mask; what both large networks look at."""
 
     def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any) -> None:
         self.dtype, self.source = dtype, weights.get("encode.source")
+        self.parts = {name: weights[f"encode.{name}"].astype(dtype) for name in ENCODINGS if f"encode.{name}" in weights}
         if self.source is not None:
-            self.low, self.slope = (weights[f"encode.{part}"].astype(dtype) for part in ("low", "slope"))
             self.owner = owner[self.source]
 
     def __call__(self, values: Array, mask: Array) -> Array:
         x = values.astype(self.dtype, copy=False)
-        if self.source is not None:
-            x = encode(x[:, self.source], self.low, self.slope)
-            x *= mask[:, self.owner]
-        return np.concatenate([x, mask], 1, dtype=self.dtype)
+        if self.source is None:
+            return np.concatenate([x, mask], 1, dtype=self.dtype)
+        made = x[:, self.source]
+        if "rate" not in self.parts:
+            made = encode(made, self.parts["low"], self.parts["slope"])
+            made *= mask[:, self.owner]
+            return np.concatenate([made, mask], 1, dtype=self.dtype)
+        made *= self.parts["rate"]
+        made += self.parts["phase"]
+        np.sin(made, out=made)
+        made *= mask[:, self.owner]
+        return np.concatenate([x, made, mask], 1, dtype=self.dtype)
 
 
 class _Dense:

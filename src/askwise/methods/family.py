@@ -40,7 +40,7 @@ MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the
 ORDER = 0.12  # share of the time for the order
 PACE, MOST_PREFIXES = 50, 0.7  # steps by which the pace is known; most of the time for prefixes, however slow it is
 TRIAL = 0.04  # share of the time that each encoding may be tried
-CLEARLY = 0.95  # bins are taken when the surprise is less than this part
+CLEARLY = 0.95  # bins are taken rather than plain values when the surprise is less than this part
 FOLLOWED = 10  # prices, and as many hard budgets, at which forecasts are set right
 LAST_GLANCES = 18  # what the last measurements take, on as many rows; less where rows are few
 
@@ -154,7 +154,8 @@ def run(
     soon = None if time_limit is None else ORDER * time_limit
     order = elimination_order(rows.learn, seed, threads=threads, seconds=soon) if resume is None else resume[0]["order"]
     if resume is not None:
-        tried = {"bins": resume[1]["run"]["setting 'bins'"], "trial": 0} if config.trial else {}
+        chosen = {name: resume[1]["run"][f"setting {name!r}"] for name in ("bins", "waves")}
+        tried = {**chosen, "trial": 0} if config.trial else {}
         trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
         trainer.load(*resume)
     else:
@@ -244,14 +245,15 @@ class Rows:
 def begun(
     rows: Rows, order: Ints, config: FamilyConfig, seed: int, encoder: Encoder | None, seconds: float | None
 ) -> FamilyTrainer:
-    """A run that begins, with columns in bins if that is clearly better in the first steps, at most so many seconds: bins also
-    learn faster where in the end they are not better."""
+    """A run that begins, with columns in bins or as they are, with waves if there are any, whichever is better in the first
+    steps, at most so many seconds. Bins must be clearly better than plain values: they also learn faster where in the end they are
+    not better."""
     steps = min(config.trial, config.max_steps // 20)
     if not (steps and config.bins) or encoder is not None:
         return FamilyTrainer(rows.learn, rows.judge, order, config.but(trial=0), seed, encoder, rows.lacking)
     rivals = [
-        FamilyTrainer(rows.learn, rows.judge, order, config.but(bins=bins, trial=0), seed, lacking=rows.lacking)
-        for bins in (config.bins, 0)
+        FamilyTrainer(rows.learn, rows.judge, order, config.but(**other, trial=0), seed, lacking=rows.lacking)
+        for other in ({"waves": 0}, {"bins": 0})
     ]
     for rival in rivals:
         end = math.inf if seconds is None else time.monotonic() + seconds
@@ -259,8 +261,8 @@ def begun(
             if seconds is not None:
                 rival.done = 2 * TRIAL  # rates have risen
             rival.advance()
-    in_bins, as_they_are = (rival.watch.surprise(rival.mean) for rival in rivals)
-    return rivals[0] if in_bins < CLEARLY * as_they_are else rivals[1]
+    in_bins, without = (rival.watch.surprise(rival.mean) for rival in rivals)
+    return rivals[0] if in_bins < (1.0 if config.waves else CLEARLY) * without else rivals[1]
 
 
 def _state(trainer: FamilyTrainer, kept: Kept) -> State:

@@ -161,9 +161,10 @@ def run(
     else:
         trainer = begun(rows, order, config, seed, encoder, None if time_limit is None else TRIAL * time_limit)
     some = some_rows(len(validation), config.measure_rows, seed)
+    most = min(config.frontier_rows or len(validation), len(validation))
     started, before, first = time.monotonic(), trainer.done, trainer.step  # the order is paid from the same purse
     pause = (1 - config.prefix_share) / config.snapshots
-    aside = LAST / 2  # share of the time for the last measurements, as far as is known
+    aside = LAST / 2  # share of the time for the last measurements, until it is known how long they take
     while True:
         if time_limit is not None:
             left = max(began + (1 - aside) * time_limit - started, 1e-3)
@@ -186,7 +187,9 @@ def run(
                 watch(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
-                aside = max(aside, min(LAST, LAST_GLANCES * glance / time_limit))  # what is done never goes back
+                fully = LAST_GLANCES * glance / time_limit * most / len(some)
+                aside = max(min(LAST / 2, fully), min(LAST, LAST_GLANCES * glance / time_limit))
+                before, started = trainer.done, time.monotonic()  # what is done never goes back, the rest shares what is left
             kept.due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
             if save is not None and new:
                 save(_state(trainer, kept))
@@ -201,9 +204,9 @@ def run(
             kept.spent = time.monotonic() - began
             save(_state(trainer, kept))
             raise KeyboardInterrupt
-    most = config.frontier_rows or len(validation)
-    if time_limit is not None:  # as many rows as can be measured in the time that was set aside
-        most = min(most, max(FEWEST, int(len(some) * aside * time_limit / glance / LAST_GLANCES)))
+    if time_limit is not None:  # as many rows as can be measured in the time that is left
+        rest = max(began + time_limit - time.monotonic(), 0.0)
+        most = min(most, max(FEWEST, int(len(some) * rest / glance / LAST_GLANCES)))
         some = some_rows(len(validation), min(len(some), max(FEWEST, most)), seed)
     measured = some_rows(len(validation), most, seed)
     points = frontier(trainer, kept.weights, validation, measured, PRICES)
@@ -246,8 +249,8 @@ def begun(
     rows: Rows, order: Ints, config: FamilyConfig, seed: int, encoder: Encoder | None, seconds: float | None
 ) -> FamilyTrainer:
     """A run that begins, with columns in bins or as they are, with waves if there are any, whichever is better in the first
-    steps, at most so many seconds. Bins must be clearly better than plain values: they also learn faster where in the end they are
-    not better."""
+    steps, at most so many seconds. Bins must be clearly better than plain values: they also learn faster where they are not
+    better in the end."""
     steps = min(config.trial, config.max_steps // 20)
     if not (steps and config.bins) or encoder is not None:
         return FamilyTrainer(rows.learn, rows.judge, order, config.but(trial=0), seed, encoder, rows.lacking)

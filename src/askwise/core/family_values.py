@@ -249,16 +249,15 @@ class _Encode:
         x = values.astype(self.dtype, copy=False)
         if self.source is None:
             return np.concatenate([x, mask], 1, dtype=self.dtype)
-        made = x[:, self.source]
-        if "rate" not in self.parts:
+        made, waves = x[:, self.source], "rate" in self.parts
+        if waves:
+            made *= self.parts["rate"]
+            made += self.parts["phase"]
+            np.sin(made, out=made)
+        else:
             made = encode(made, self.parts["low"], self.parts["slope"])
-            made *= mask[:, self.owner]
-            return np.concatenate([made, mask], 1, dtype=self.dtype)
-        made *= self.parts["rate"]
-        made += self.parts["phase"]
-        np.sin(made, out=made)
         made *= mask[:, self.owner]
-        return np.concatenate([x, made, mask], 1, dtype=self.dtype)
+        return np.concatenate([x, made, mask] if waves else [made, mask], 1, dtype=self.dtype)
 
 
 class _Dense:

@@ -154,7 +154,7 @@ def run(
     soon = None if time_limit is None else ORDER * time_limit
     order = elimination_order(rows.learn, seed, threads=threads, seconds=soon) if resume is None else resume[0]["order"]
     if resume is not None:
-        chosen = {name: resume[1]["run"][f"setting {name!r}"] for name in ("bins", "waves")}
+        chosen = {name: resume[1]["run"].get(f"setting {name!r}", 0) for name in ("bins", "waves")}
         tried = {**chosen, "trial": 0} if config.trial else {}
         trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
         trainer.load(*resume)

@@ -195,7 +195,7 @@ def _range(field: Any) -> str:
 def _brief(session: Session, step: Step) -> str:
     if step.test is not None:
         return f"{step.test} would come next, for {_money(session, step.price or 0)}; {_beliefs(step)}"
-    return f"it would be decided: {step.decision} ({step.probability:.3f})"
+    return f"it would be decided: {step.decision} ({_sure(session, step)})"
 
 
 def _beliefs(step: Step) -> str:
@@ -203,9 +203,20 @@ def _beliefs(step: Step) -> str:
     return ", ".join(f"{name} {p:.3f}" for name, p in best)
 
 
+def _sure(session: Session, step: Step) -> str:
+    """How probable a decision is and, where mistakes weigh differently, what it and the others are expected to lose."""
+    said = f"probability {step.probability:.3f}"
+    return f"{said}, {_losses(step)}" if session.model.weighted else said
+
+
+def _losses(step: Step) -> str:
+    least = sorted(step.losses.items(), key=lambda pair: pair[1])[:4]
+    return "expected loss if decided now: " + ", ".join(f"{name} {loss:.3g}" for name, loss in least)
+
+
 def _why(session: Session, step: Step) -> str:
     e = step.expected
-    lines = [step.reason, f"believed now: {_beliefs(step)}"]
+    lines = [step.reason, f"believed now: {_beliefs(step)}", *([_losses(step)] if session.model.weighted else [])]
     if step.test is not None:
         lines.append(f"expected: {_money(session, e.cost)} more, {_money(session, e.total)} in all, accuracy {e.accuracy:.3f}")
     return "\n".join(f"  {line}" for line in lines)
@@ -213,7 +224,7 @@ def _why(session: Session, step: Step) -> str:
 
 def _decision(session: Session, step: Step) -> str:
     everything = session.model.schema.prices.money(session.model.schema.prices.total)
-    return (f"decision: {step.decision} (probability {step.probability:.3f}), cost {_money(session, step.cost)} of "
+    return (f"decision: {step.decision} ({_sure(session, step)}), cost {_money(session, step.cost)} of "
             f"{_money(session, everything)}; {step.reason}")  # fmt: skip
 
 
@@ -239,7 +250,8 @@ def simulate(given: argparse.Namespace, model: Model) -> None:
         return
     for name, d in zip(names, done, strict=True):
         path = ", ".join(f"{test}={value}" for test, value in d.session.answers.items()) or "nothing asked"
-        print(f"{name}: {path} -> {d.decision} ({d.probability:.3f}), cost {_money(d.session, d.cost)}")
+        sure = _sure(d.session, d.session.next()) if model.weighted else f"{d.probability:.3f}"
+        print(f"{name}: {path} -> {d.decision} ({sure}), cost {_money(d.session, d.cost)}")
     cost, asked = np.mean([d.cost for d in done]), np.mean([len(d.tests) for d in done])
     print(f"{len(done)} cases, mean cost {cost:.4g} {model.unit}".rstrip() + f", {asked:.3g} tests each on average")
 

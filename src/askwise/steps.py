@@ -49,6 +49,7 @@ class Step:
     decision: Any
     probability: float | None  # of the decision
     probabilities: dict[Any, float]  # of all classes, by what is known now
+    losses: dict[Any, float]  # expected of each decision, if it were taken now
     why: tuple[Option, ...]  # the chosen test and the best others; of a decision: the best of what is not bought
     reason: str  # the same in words
     expected: Expected
@@ -65,7 +66,9 @@ class Step:
             "includes": list(self.includes),
             "decision": self.decision,
             "probability": self.probability,
-            "probabilities": [{"class": name, "probability": p} for name, p in self.probabilities.items()],
+            "probabilities": [
+                {"class": name, "probability": p, "loss": self.losses[name]} for name, p in self.probabilities.items()
+            ],
             "why": [{"test": o.test, "price": o.price, "gain": o.gain} for o in self.why],
             "reason": self.reason,
             "expected": {"cost": e.cost, "total": e.total, "loss": e.loss, "accuracy": e.accuracy},
@@ -130,14 +133,14 @@ class _Told:
         self.model, self.point, self.state, self.view, self.order = model, point, state, view, order
         self.known, self.held, self.prices, self.waiting, self.spent = problem.known, held, prices, waiting, spent
         self.cost = np.asarray(prices.money(spent), float)
-        belief = view.belief
-        if belief is not None:
-            self.belief = belief / np.add.reduce(belief, 1, keepdims=True, dtype=np.float64)
+        if view.belief is not None:
+            self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
+            self.risk = self.belief @ model.loss  # B, K: expected loss of each decision now
         else:
             self.belief = model.believed(view.q)
-        risk = self.belief @ model.loss
-        self.best = risk.argmin(1)  # decision now, and its loss
-        self.now = np.minimum.reduce(risk, 1) if belief is not None else -view.q[:, : model.schema.n_classes].max(1) * model.stake
+            self.risk = -view.q[:, : model.schema.n_classes] * model.stake
+        self.best = self.risk.argmin(1)  # decision now, and its loss
+        self.now = np.minimum.reduce(self.risk, 1)
 
     def asked(self, i: int, test: int) -> Step:
         """Case i goes on with a test."""
@@ -153,7 +156,7 @@ class _Told:
             includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
         why = self._options(i, test)
         return Step(
-            tests[test], price, shared, includes, None, None, self._probabilities(i), why, _because(why),
+            tests[test], price, shared, includes, None, None, *self._by_class(i), why, _because(why),
             self._expected(i, price), float(self.cost[i]), self._left(i),
         )  # fmt: skip
 
@@ -168,12 +171,23 @@ class _Told:
         else:
             reason = "no test is expected to be worth its price"
         return Step(
-            None, None, None, (), schema.classes[decision], p, self._probabilities(i), why, reason,
+            None, None, None, (), schema.classes[decision], p, *self._by_class(i), why, reason + self._weighed(i, decision),
             Expected(0.0, cost, float(max(self.now[i], 0)), p), cost, self._left(i),
         )  # fmt: skip
 
-    def _probabilities(self, i: int) -> dict[Any, float]:
-        return dict(zip(self.model.schema.classes, self.belief[i].tolist(), strict=True))
+    def _by_class(self, i: int) -> tuple[dict[Any, float], dict[Any, float]]:
+        """How likely each class is, and what deciding for it is expected to lose."""
+        classes = self.model.schema.classes
+        risk = np.maximum(self.risk[i], 0).tolist()  # learned values may be a little below 0
+        return dict(zip(classes, self.belief[i].tolist(), strict=True)), dict(zip(classes, risk, strict=True))
+
+    def _weighed(self, i: int, decision: int) -> str:
+        """Why the decision need not be the likeliest class, where mistakes are not all alike."""
+        if not self.model.weighted:
+            return ""
+        classes, likeliest = self.model.schema.classes, int(self.belief[i].argmax())
+        although = "" if likeliest == decision else f", although {classes[likeliest]} is more likely"
+        return f"; mistakes weigh differently here, and {classes[decision]} has the least expected loss{although}"
 
     def _within(self, i: int) -> str:
         cap, most = self.waiting[i].cap, self.waiting[i].most

@@ -36,17 +36,17 @@ def models(frame, average):
 
 @pytest.fixture(scope="session")
 def make_client(models):
-    """Clients of services with other settings; `lines` is what they log."""
+    """Clients of services with other settings, or other models; `lines` is what they log."""
     import io
 
     from askwise.web.app import create_app
     from askwise.web.logs import Log
     from askwise.web.settings import Limits, Settings
 
-    def make(limits=None, **settings):
+    def make(limits=None, of=models, **settings):
         log = Log(io.StringIO(), settings.get("log_values", False))
         chosen = Settings(Limits(**{"rate": 0, **(limits or {})}), **{"local": False, **settings})
-        return Client(create_app(models, chosen, log), log.stream)
+        return Client(create_app(of, chosen, log), log.stream)
 
     return make
 

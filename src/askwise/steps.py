@@ -133,9 +133,10 @@ class _Told:
         self.model, self.point, self.state, self.view, self.order = model, point, state, view, order
         self.known, self.held, self.prices, self.waiting, self.spent = problem.known, held, prices, waiting, spent
         self.cost = np.asarray(prices.money(spent), float)
+        self.risk: NDArray[Any]  # B, K: expected loss of each decision now
         if view.belief is not None:
             self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
-            self.risk = self.belief @ model.loss  # B, K: expected loss of each decision now
+            self.risk = self.belief @ model.loss
         else:
             self.belief = model.believed(view.q)
             self.risk = -view.q[:, : model.schema.n_classes] * model.stake

@@ -47,7 +47,7 @@ class Case(BaseModel):
 class ClassProbability(BaseModel):
     name: Label = Field(serialization_alias="class")
     probability: float
-    loss: float = Field(description="Expected if it were decided for this class now. What is decided is the class with the least.")
+    loss: float = Field(description="Expected if it were decided for this class now. The class with the least is decided.")
 
 
 class Option(BaseModel):

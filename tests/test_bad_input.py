@@ -179,9 +179,6 @@ def test_what_was_known_must_fit(fitted):
 @pytest.mark.parametrize("number", ["1e400", "-1", "nan", "inf", "1,5", "", None])
 @pytest.mark.parametrize("kind", [Tradeoff, AverageBudget, HardBudget])
 def test_budgets_that_cannot_be(kind, number):
-    if number == "1e400" and kind is not Tradeoff:
-        assert kind(number)  # a budget that allows everything
-        return
     with pytest.raises(InputError, match="it must be a finite number, 0 or more"):
         kind(number)
 

@@ -37,6 +37,15 @@ class Doubt(UserWarning):
     """Something that can be used, but may not be what was meant."""
 
 
+def quoted(value: object, most: int = 60) -> str:
+    """A value in a sentence: as Python writes it, but never longer than a person reads."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """The end of an error sentence: a guess at what was meant, or what there is to choose from."""
     names = [str(k) for k in known]

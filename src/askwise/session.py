@@ -20,7 +20,7 @@ from askwise.core.budget import Budget
 from askwise.core.policy import uniform
 from askwise.core.prices import exact
 from askwise.core.problem import hash_cases
-from askwise.errors import FREE, UNDO, InputError, StateError
+from askwise.errors import FREE, UNDO, InputError, StateError, quoted
 from askwise.model import Model
 from askwise.steps import Expected, Option, Step, Waiting, steps
 
@@ -318,7 +318,7 @@ class Session:
             for entry in trace["events"]:
                 session._repeat(entry)
             decision = trace["decision"]
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise StateError(f"this trace does not fit the model: {error}") from None
         if strict and decision != (session._step.decision if session._step else None):
             raise StateError(f"this trace comes to another decision than {decision!r}; it was changed, or made elsewhere")
@@ -390,8 +390,8 @@ def _named(given: Any, what: str) -> Mapping[str, Any]:
 def _number(draw: Any) -> float:
     try:
         number = float(draw)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 <= number <= 1:
-        raise InputError(f"draw is {draw!r}; it must be a number from 0 to 1")
+        raise InputError(f"draw is {quoted(draw)}; it must be a number from 0 to 1")
     return number

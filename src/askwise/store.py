@@ -24,7 +24,7 @@ from askwise.core.episode import Cases
 from askwise.core.family_scale import Scale, list_prices
 from askwise.core.family_values import Family
 from askwise.core.forecast import as_judged
-from askwise.core.prices import Prices, _circle
+from askwise.core.prices import COUNTED, Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
 from askwise.data.external import Recorded
@@ -137,8 +137,8 @@ def _rehearse(model: Model) -> None:
     _must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
     _must(set(model.known) <= set(schema.tests), "what is known is a test")
     _must(set(schema.owner.tolist()) == set(range(schema.n_tests)), "each test reveals a column")
-    _must(prices.unit > 0 and prices.unit.denominator < 2**62 and prices.unit.numerator == 1, "money is counted in units")
-    _must(min(prices.own.min(), prices.setup.min(initial=0)) >= 0 and 0 <= prices.total < 2**62, "prices are 0 or more")
+    _must(prices.unit > 0 and prices.unit.denominator < COUNTED and prices.unit.numerator == 1, "money is counted in units")
+    _must(min(prices.own.min(), prices.setup.min(initial=0)) >= 0 and 0 <= prices.total < COUNTED, "prices are 0 or more")
     _must(_circle(prices.sources) is None, "no test is computed from itself")
     _must(bool(np.isfinite(model.loss).all() and (model.loss >= 0).all() and model.loss.any()), "losses are 0 or more")
     _must(isinstance(model.seed, int) and not isinstance(model.seed, bool), "the seed is a whole number")
@@ -153,10 +153,6 @@ def _rehearse(model: Model) -> None:
         "points are numbers",
     )
     _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
-    for budget in (model.budget, model.trained_for):
-        _must(
-            all(v is None or (v >= 0 and v < 2**62) for v in (budget.lam, budget.average, budget.hard)), "budgets are 0 or more"
-        )
     everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
     problem = Problem(schema, np.zeros((2, len(schema.columns)), np.float32), None, None, everything, model.loss, None,
                       None if schema.external_needs is None else np.zeros(2, np.int64), None)  # fmt: skip
@@ -223,8 +219,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         loss=arrays["loss"],
         at_once=tuple(card["at_once"]),
         points=tuple(points),
-        trained_for=_budget(card["trained_for"]),
-        budget=_budget(card["budget"]),
+        trained_for=Budget.from_dict(card["trained_for"]),
+        budget=Budget.from_dict(card["budget"]),
         known=tuple(card["known"]),
         seed=card["seed"],
         unit=card["unit"],
@@ -254,13 +250,6 @@ def _fraction(text: Any) -> Fraction:
     if not isinstance(text, str) or not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
         raise StateError(f"{text!r:.40} is no amount of money")
     return Fraction(text)
-
-
-def _budget(given: dict[str, Any]) -> Budget:
-    for name in ("average", "hard"):
-        if given[name] is not None:
-            _fraction(given[name])
-    return Budget.from_dict(given)
 
 
 def _digest(kind: str, arrays: Arrays, facts: str) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 
 from askwise.bench.rows import identity
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.errors import InputError, did_you_mean
+from askwise.core.prices import exact
+from askwise.errors import InputError, did_you_mean, quoted
 
 PARTS = ("train", "validation", "test")
 MOST_ROWS = {"train": 0, "validation": 10_000, "test": 30_000}  # 0: all; the standard error of a score is then 0.003 or less
@@ -139,8 +140,7 @@ def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
         for label in d["without"]:
             if label not in labels:
                 raise InputError(f"`without` of {d['name']!r} names the method {label!r}; {did_you_mean(label, labels)}")
-    tasks: list[Task] = []
-    names = [d["name"] for d in data]
+    tasks, names = list[Task](), [d["name"] for d in data]
     for m in methods:
         for name_of_data in m["only"] or ():
             if name_of_data not in names:
@@ -374,8 +374,9 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 
 def _number(given: Any, what: str) -> float:
     """5 and 5.0 are the same amount."""
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < float("inf"):
-        raise InputError(f"{what} is {given!r}; it must be a finite number, 0 or more")
+    if isinstance(given, str):
+        raise InputError(f"{what} is {quoted(given)}; it must be a finite number, 0 or more, without quotes")
+    exact(given, what)
     return int(given) if float(given).is_integer() else float(given)
 
 

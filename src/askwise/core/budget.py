@@ -10,7 +10,7 @@ Budget()                              none of them: training sweeps the price, t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -59,8 +59,11 @@ class Budget:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Budget:
         """The inverse of `to_dict`."""
-        lam, average, hard = (given[name] for name in ("lam", "average", "hard"))
-        return cls(None if lam is None else float(lam), *(None if v is None else Fraction(v) for v in (average, hard)))
+        made = cls()
+        for name, kind in (("lam", Tradeoff), ("average", AverageBudget), ("hard", HardBudget)):
+            if given[name] is not None:
+                made = replace(made, **{name: getattr(kind(given[name]), name)})
+        return made
 
     def cap(self, prices: Prices) -> int | None:
         """The most whole units a case may cost; None when there is no hard budget.
@@ -102,10 +105,7 @@ def Tradeoff(lam: float) -> Budget:
 
     Paper: eq. 1
     """
-    try:
-        return Budget(lam=float(exact(lam, "the price lambda")))
-    except OverflowError:
-        raise InputError(f"the price lambda is {lam!r}; it must be a finite number, 0 or more") from None
+    return Budget(lam=float(exact(lam, "the price lambda")))
 
 
 def AverageBudget(b: Any) -> Budget:

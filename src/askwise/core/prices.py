@@ -21,22 +21,49 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError, did_you_mean, quoted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
+# Amounts that people give. Everything between can be counted, added, stored and read again; what is beyond was not meant.
+LEAST, MOST = Fraction(1, 10**12), Fraction(10**15)
+DECIMALS = 30
+COUNTED = 2**62  # units; more of them, or more of them to one, are not counted in whole numbers of 64 bits
+_LONGEST = 80  # characters: room for every such amount, also as a ratio
+
+
 def exact(value: Any, what: str) -> Fraction:
-    """The number a person meant: 0.1 is one tenth, not the nearest binary fraction to it, and 0.1 + 0.2 is three tenths."""
+    """The number a person meant: 0.1 is one tenth, not the nearest binary fraction to it, and 0.1 + 0.2 is three tenths.
+
+    This is the only place where people's amounts are read, so no amount is ever too large, too small or too long.
+    """
+    text = _written(value)
+    if len(text) > _LONGEST or len(text.lower().partition("e")[2].lstrip("+-0")) > 3:  # 10 ** n is not computed for a large n
+        raise InputError(f"{what} is {quoted(value)}; {_RANGE}")
     try:
-        # twelve digits of a float are meant, the rest is rounding; str of a float32 is the shortest decimal for it
-        number = value if isinstance(value, Fraction) else Fraction(f"{value:.12g}" if isinstance(value, float) else str(value))
+        number = Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{what} is {value!r}; it must be a finite number, 0 or more") from None
+        raise InputError(f"{what} is {quoted(value)}; {_FINITE}") from None
     if number < 0:
-        raise InputError(f"{what} is {value!r}; it must be a finite number, 0 or more")
+        raise InputError(f"{what} is {quoted(value)}; {_FINITE}")
+    if number and not (LEAST <= number <= MOST and number.denominator <= 10**DECIMALS):
+        raise InputError(f"{what} is {quoted(value)}; {_RANGE}")
     return number
+
+
+_FINITE = "it must be a finite number, 0 or more"
+_RANGE = f"{_FINITE}: either 0 or from 1e-12 to 1e15, with at most {DECIMALS} decimals"
+
+
+def _written(value: Any) -> str:
+    """A number as text, without computing anything that is as large as the number is."""
+    if isinstance(value, float):
+        return f"{value:.12g}"  # twelve digits of a float are meant, the rest is rounding
+    if isinstance(value, (int, Fraction)) and max(abs(value.numerator), value.denominator) >= 10**_LONGEST:
+        return "1e9999"  # Python does not write numbers of thousands of digits
+    return str(value)  # of a float32 it is the shortest decimal for it
 
 
 class Paid(NamedTuple):
@@ -113,7 +140,7 @@ class Prices:
 
         unit = Fraction(1, math.lcm(1, *(x.denominator for x in own + shared)))
         units = [[int(x / unit) for x in xs] for xs in (own, shared)]
-        if sum(units[0]) + sum(units[1]) >= 2**62:
+        if max(sum(units[0]) + sum(units[1]), unit.denominator) >= COUNTED:
             raise InputError("the prices differ by too many digits to be counted exactly; round them")
         return cls(np.array(units[0], np.int64), np.array(units[1], np.int64), member, sources, unit)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from askwise.core.budget import AverageBudget, Budget
+from askwise.core.budget import Budget
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.model import Model
 from askwise.report import learned_for
@@ -199,8 +200,8 @@ def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
 
 def at_budget(model: Model, b: float) -> Model:
     """The model where it may spend b on average, and keeps to the hard budget that it has."""
-    average = AverageBudget(f"{b:.12g}")
-    return model.at(Budget(average=average.average, hard=model.budget.hard))
+    average = Fraction(f"{b:.12g}")  # a share of a mean cost, which may be less than a person would give
+    return model.at(Budget(average=average, hard=model.budget.hard))
 
 
 @lru_cache(maxsize=64)

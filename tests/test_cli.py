@@ -321,7 +321,7 @@ def test_ids_stay_as_they_are_written_and_give_the_same_draws_to_predict_and_eva
 def test_a_folder_that_is_not_there_is_named(folder, tmp_path):
     code, _, err = run("predict", folder / "m.askwise", folder / "cases.csv", "--out", tmp_path / "nowhere" / "d.csv")
     assert code == 2
-    assert "nowhere' is no folder" in err
+    assert "nowhere' is not a folder" in err
 
 
 def test_decisions_are_not_written_as_what_their_name_does_not_say(folder, tmp_path):

@@ -161,7 +161,7 @@ def test_rows_in_words_with_a_budget_and_their_records(folder):
         (["--budget", "much"], "the budget of the session is 'much'"),
         (["--simulate", "none.csv"], "no file"),
         (["--simulate", "x.csv", "--case-id", "3"], "--case-id is about one case"),
-        (["--trace", "nowhere/t.json"], "is no folder"),
+        (["--trace", "nowhere/t.json"], "is not a folder"),
     ],
 )
 def test_what_cannot_be_used_is_refused(folder, argv, words, typed):

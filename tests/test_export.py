@@ -267,7 +267,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     model = family()
     with pytest.raises(InputError, match=r"end in \.npz"):
         model.export(tmp_path / "m.pkl")
-    with pytest.raises(InputError, match="nowhere' is no folder"):
+    with pytest.raises(InputError, match="nowhere' is not a folder"):
         model.export(tmp_path / "nowhere" / "m.npz")
     with pytest.raises(InputError, match="existing classifier"):
         replace(model, external=Recorded("ours")).export(tmp_path / "m.npz")

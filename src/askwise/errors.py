@@ -18,6 +18,10 @@ class StateError(AskwiseError):
     """A file that does not hold what it should, or belongs to another run."""
 
 
+class WriteError(AskwiseError, OSError):
+    """A file could not be written; the message says which, and why. What was there before is unharmed."""
+
+
 # What to do about it, in the words of Python; the terminal, the API and the page put their own in the place of these.
 OUTSIDE = "say outside=True if it is right"
 FREE = "tell it with paid=False if it cost nothing"

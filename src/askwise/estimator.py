@@ -135,6 +135,13 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learns from rows. `watch` sees every measurement; `run` goes to the method's `run` (save, resume, ...)."""
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
+        problem, validation, encoding, known, seed = self.prepared(X, y)
+        self.model_ = self._train(problem, validation, encoding, known, seed, watch, run)
+        self.classes_ = np.unique(_target(y, len(X)))
+        return self
+
+    def prepared(self, X: Any, y: Any) -> tuple[Problem, Problem, Encoding, tuple[str, ...], int]:
+        """What training begins with: rows to learn from and rows to choose by, encoded, what everyone knows, and the seed."""
         self._check_settings()
         X = self._check(X, reset=True)
         y = _target(y, len(X))
@@ -159,9 +166,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         problem = part(train).trainable()
         chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem
-        self.model_ = self._train(problem, chosen_from, encoding, everyone, seed, watch, run)
-        self.classes_ = classes
-        return self
+        return problem, chosen_from, encoding, everyone, seed
 
     def _check_settings(self) -> None:
         number = (int, float, np.integer, np.floating)

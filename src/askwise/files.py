@@ -1,43 +1,184 @@
-"""Writing files so that they are always whole, and never over what is read."""
+"""Writing files so that they are always whole, and never over what is read.
+
+A new file is written beside the old one, under a name of its own, and takes its place when it is complete. A symbolic link stays
+what it is: the file that it leads to is replaced. What is no file on a disk (a device, a pipe, the standard output) is never
+replaced: it gets the bytes once all of them are there.
+
+Who writes holds a lock on the unfinished file. A process that is killed loses its locks, so what it left is recognised, and
+removed by the next one that writes the same file, or that makes a temporary folder.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from askwise.errors import InputError
+from askwise.errors import InputError, WriteError
+
+try:
+    import fcntl
+except ImportError:  # not on this system: there what was left stays
+    fcntl = None  # type: ignore[assignment]
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the largest file that is allowed
+OPENED = ("/dev/fd/", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc/")  # what a process has open already, by name
 
 
-def check_out(out: Path, what: str, reads: Iterable[Path | None] = ()) -> None:
-    """Before any work is done for it: a file to write has a folder, and is none of those that are read."""
-    _check_place(out)
+def check_out(out: Path, what: str, reads: Iterable[Path | None] = (), *, through: bool = True) -> None:
+    """Before any work is done for it: a file can be written here, and is none of those that are read.
+
+    through: it may also be a device or a pipe.
+    """
+    if _place(out) is None and not through:
+        raise InputError(f"{what} cannot be written to {str(out)!r}: that is a device or a pipe; name a file")
     if out.resolve() in [path.resolve() for path in reads if path is not None]:
         raise InputError(f"{what} cannot be written to {str(out)!r}: that is what is read; name another file")
 
 
-def _check_place(out: Path) -> None:
-    if out.is_dir() or not out.parent.is_dir():
-        why = f"{str(out)!r} is a folder; name a file" if out.is_dir() else f"{str(out.parent)!r} is no folder"
+def is_special(path: Path) -> bool:
+    """Whether this is a device, a pipe or the like, rather than a file that is there or could be."""
+    return os.path.abspath(path).startswith(OPENED) or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _place(out: Path) -> Path | None:
+    """The file that is to be written, links followed; None for what is written through."""
+    try:
+        if is_special(out):
+            return None
+    except OSError as error:
+        raise InputError(f"cannot write {str(out)!r}: {_reason(error)}") from None
+    real = Path(os.path.realpath(out))
+    if out.is_dir() or not real.parent.is_dir():
+        why = f"{str(out)!r} is a folder; name a file" if out.is_dir() else f"{str(real.parent)!r} is not a folder"
         raise InputError(f"cannot write {str(out)!r}: {why}")
+    if real.is_symlink():
+        raise InputError(f"cannot write {str(out)!r}: this link leads back to itself")
+    for needed in (real.parent, real):
+        if needed.exists() and not os.access(needed, os.W_OK):
+            raise InputError(f"cannot write {str(out)!r}: you may not write to {str(needed)!r}")
+    return real
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """A path to write to. The old file stays until the new one is complete on disk; a crash leaves one of the two, not a part."""
-    _check_place(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield part
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    place = _place(path)
+    if place is None:
+        with temporary_folder("askwise-through-") as folder, named(path, folder / path.name):
+            yield folder / path.name
+            with (folder / path.name).open("rb") as source, path.open("wb") as to:
+                shutil.copyfileobj(source, to)
+        return
+    remove_leftovers(place)
+    part = place.with_name(f".{place.name}.{os.urandom(6).hex()}.part")
+    with named(path, part):
+        with part.open("xb"):
+            pass
+        lock = _lock(part)
+        try:
+            yield part
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            if place.exists():
+                part.chmod(stat.S_IMODE(place.stat().st_mode))  # who may read the old one may read the new one, and nobody else
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
+            if lock is not None:
+                os.close(lock)
 
 
 def write_whole(path: Path, data: bytes) -> None:
     """All of a file at once."""
     with whole(path) as part:
         part.write_bytes(data)
+
+
+@contextmanager
+def named(path: Path | str, *own: Path) -> Iterator[None]:
+    """Says which file could not be written, and why. `own`: other names under which it is written."""
+    try:
+        yield
+    except BrokenPipeError:  # who reads it has seen enough
+        raise
+    except OSError as error:
+        mine = [str(path), *map(str, own)]
+        if isinstance(error, WriteError) or (error.errno not in FULL and str(error.filename) not in mine):
+            raise
+        kept = "; the old file is as it was" if isinstance(path, Path) and path.is_file() and own else ""
+        raise WriteError(f"cannot write {str(path)!r}: {_reason(error)}{kept}") from None
+
+
+def _reason(error: OSError) -> str:
+    words = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your share of the disk is used up"}
+    return words.get(error.errno or 0) or (os.strerror(error.errno).lower() if error.errno else str(error))
+
+
+# ---------------------------------------------------------------------- what killed processes leave
+
+
+def remove_leftovers(path: Path) -> None:
+    """Removes unfinished files of this name that no living process writes."""
+    place = Path(os.path.realpath(path))
+    unfinished = re.compile(re.escape(f".{place.name}.") + r"[0-9a-f]{12}\.part")
+    with suppress(OSError):  # a folder that cannot be listed
+        for found in [p for p in place.parent.iterdir() if unfinished.fullmatch(p.name)]:
+            with _abandoned(found) as ours:
+                if ours:
+                    found.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A folder that is there as long as this lasts. Those of this prefix that a killed process left are removed first."""
+    for found in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError), _abandoned(found) as ours:
+            if ours and found.is_dir() and not found.is_symlink() and found.stat().st_uid == os.getuid():
+                shutil.rmtree(found, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
+        lock = _lock(Path(name))
+        Path(name).mkdir(mode=0o700, exist_ok=True)  # somebody may have taken it for abandoned before it was locked
+        try:
+            yield Path(name)
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+def _lock(path: Path) -> int | None:
+    """Held until it is closed, or until this process ends, however it does."""
+    if fcntl is None:
+        return None
+    file = os.open(path, os.O_RDONLY)
+    with suppress(OSError):  # a file system without locks: nobody will take it for abandoned there
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+@contextmanager
+def _abandoned(path: Path) -> Iterator[bool]:
+    """Whether nobody holds the lock of a file or folder; while this lasts we do."""
+    if fcntl is None:
+        yield False
+        return
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(file)

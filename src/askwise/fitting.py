@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.data.external import Recorded
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError, StateError, WriteError, did_you_mean
 from askwise.evaluate import Report
-from askwise.files import check_out
+from askwise.files import check_out, remove_leftovers
 from askwise.model import Model
 from askwise.report import PAGE, PICTURES, card, describe, frontier_table, learned_for, write_pictures
 
@@ -154,11 +154,14 @@ def _check_out(out: Path, given: argparse.Namespace) -> None:
     """Before anything is trained. What is there is replaced only if it is from an earlier fit: a model and what is beside it."""
     from askwise.store import MODEL, STATE, is_kind
 
-    check_out(out, "the model", [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss])
+    reads = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss]
+    check_out(out, "the model", reads, through=False)
     if out.suffix in (*PICTURES, PAGE, ".state"):
         raise InputError(f"the model cannot be written to {str(out)!r}: that is where something else is; end it in .askwise")
     beside = [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
     state, old = out.with_suffix(".state"), out.exists()
+    for path in (out, state, *beside):
+        remove_leftovers(path)
     if old and not is_kind(out, MODEL):
         raise InputError(f"the model cannot be written to {str(out)!r}: that file is there, and is no model; name another file")
     strange = [path for path in beside if path.exists() and not old]
@@ -201,6 +204,10 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
         **settings,
     )  # fmt: skip
     resume = None
+    X = cases.X.drop(columns=gone)
+    if given.resume and out.exists() and not state.exists():  # it was killed after the training, before its report was whole
+        _finish(given, _trained(out, state, classifier, X, cases.y), out)
+        return
     if given.resume:
         resume = read_state(state)
     elif given.restarts == 1:
@@ -208,7 +215,10 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     progress = Progress(limit, quiet=given.quiet or given.json)
     more: dict[str, Any] = {"save": lambda s: write_state(state, *s), "resume": resume} if given.restarts == 1 else {}
     try:
-        classifier.fit(cases.X.drop(columns=gone), cases.y, watch=progress, **more)
+        classifier.fit(X, cases.y, watch=progress, **more)
+        progress.end()
+        classifier.save(out)
+        state.unlink(missing_ok=True)
     except KeyboardInterrupt:
         progress.end()
         if state.exists():
@@ -216,10 +226,30 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
         else:
             print("askwise: interrupted before there was anything to keep", file=sys.stderr)
         raise
-    progress.end()
-    model = classifier.model_
-    classifier.save(out)
-    state.unlink(missing_ok=True)
+    except WriteError as error:
+        progress.end()
+        way = f"; make room, and go on with the same command and --resume ({state})" if state.exists() else ""
+        raise WriteError(f"{error}{way}") from None
+    _finish(given, classifier.model_, out)
+
+
+def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> Model:
+    """The model that this very fit has written."""
+    from askwise.store import load
+
+    model, problem = load(out), classifier.prepared(X, y)[0]
+    mine = {"algorithm": classifier.algorithm, "seed": classifier.random_state, "budget": classifier.budget or Budget(),
+            "data": problem.fingerprint}  # fmt: skip
+    theirs = {**model.facts, "seed": model.seed, "budget": model.trained_for}
+    for name, value in mine.items():
+        if theirs.get(name) != value:
+            raise StateError(f"there is no file {str(state)!r}, and {str(out)!r} comes from another fit: its {name} "
+                             f"is {theirs.get(name)}, here it is {value}; leave --resume out to train again")  # fmt: skip
+    return model
+
+
+def _finish(given: argparse.Namespace, model: Model, out: Path) -> None:
+    """The report on a model that is written."""
     report = report_of(model, cases_of(given, part="test")) if given.data is not None else None
     found = None if report is None else measured(model, report)
     files = write_pictures(model, out, report)

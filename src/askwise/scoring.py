@@ -142,9 +142,10 @@ def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -
     """The decisions of all parts in their order. The model is sent once; workers read the file themselves."""
     from askwise.bench.clusters import client_of, completed, send
     from askwise.bench.engine import checked, cores
+    from askwise.store import as_bytes
 
     with client_of(checked(engine), cores()) as client:
-        sent = send(client, _saved(model))
+        sent = send(client, as_bytes(model))
 
         def submit(part: Part) -> Any:
             return client.submit(score_on_worker, sent, sent.key, asdict(part), ids, pure=False)
@@ -161,15 +162,6 @@ def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -
                         f"part {turn} of {len(parts)} could not be scored on the cluster: {type(now).__name__}: {now}"
                     )  # fmt: skip
                 yield _frame(now)
-
-
-def _saved(model: Model) -> bytes:
-    """The bytes of its file, budget included."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / "model")
-        return (Path(folder) / "model").read_bytes()
 
 
 def score_on_worker(model: bytes, name: str, part: dict[str, Any], ids: str | None) -> bytes:

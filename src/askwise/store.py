@@ -261,13 +261,22 @@ def _digest(kind: str, arrays: Arrays, facts: str) -> str:
     return digest.hexdigest()
 
 
+def as_bytes(model: Model) -> bytes:
+    """What `save` would write."""
+    return _bytes(MODEL, *_packed(model))
+
+
 def _write(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any]) -> None:
+    write_whole(Path(path), _bytes(kind, arrays, facts))
+
+
+def _bytes(kind: str, arrays: Arrays, facts: dict[str, Any]) -> bytes:
     import safetensors.numpy
 
     whole = {name: np.asarray(value, order="C") for name, value in arrays.items()}
     text = json.dumps(facts)
     data = safetensors.numpy.save(whole, {"format": kind, "facts": text, "sha256": _digest(kind, whole, text)})
-    write_whole(Path(path), data)
+    return bytes(data)
 
 
 def _read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:

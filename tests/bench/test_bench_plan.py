@@ -201,7 +201,7 @@ def test_one_column_may_come_without_brackets(tmp_path: Path) -> None:
         ('data = ["digits"]\nmethods = ["random"]', ["--engine", "spark"], "the engine is 'spark'"),
         ('data = ["digits"]\nmethods = ["random"]', ["--engine", "10.0.0.5:8786"], "it must be 'local', 'dask' for a cluster"),
         ('data = ["digits"]\nmethods = ["random"]', ["--processes", "0"], "--processes is 0"),
-        ('data = ["digits"]\nmethods = ["random"]', ["--out", "no/where.jsonl"], "no' is no folder"),
+        ('data = ["digits"]\nmethods = ["random"]', ["--out", "no/where.jsonl"], "no' is not a folder"),
     ],
 )
 def test_mistakes_on_the_command_line(tmp_path: Path, text: str | None, more: list[str], says: str) -> None:

@@ -366,7 +366,7 @@ def test_the_command(tmp_path):
         ([], [], "there are no rows of a bench in rows.jsonl; make some with `askwise bench PLAN.toml`"),
         (["{"], [], "there are no rows of a bench in rows.jsonl (1 lines were passed over)"),
         (["{"], ["--out", "page.pdf"], "end its name in .html"),
-        (["{"], ["--out", "nowhere/page.html"], "is no folder"),
+        (["{"], ["--out", "nowhere/page.html"], "is not a folder"),
     ],
 )
 def test_bad_input_gets_one_sentence(tmp_path, monkeypatch, lines, options, words):

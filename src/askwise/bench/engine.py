@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import queue
 import re
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from askwise.bench.nest import Nest
 from askwise.bench.plan import Task
 from askwise.bench.task import failed
 from askwise.errors import InputError
-from askwise.files import write_whole
+from askwise.files import temporary_folder, write_whole
 
 Row = dict[str, Any]
 
@@ -57,13 +57,14 @@ class Parcels:
         self.left = Counter(parcels.key(task) for task in tasks)
         self.made: dict[str, Path | Exception] = {}
         self.lock = threading.Lock()
-        self.folder = tempfile.TemporaryDirectory(prefix="askwise-bench-")
+        self.held = ExitStack()
+        self.folder = self.held.enter_context(temporary_folder("askwise-tasks-"))
 
     def __enter__(self) -> Parcels:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.folder.cleanup()
+        self.held.close()
 
     def of(self, task: Task) -> Path:
         """The file; the error if there was one, for every task that needs it."""
@@ -71,7 +72,7 @@ class Parcels:
         with self.lock:
             if key not in self.made:
                 try:
-                    path = Path(self.folder.name) / f"{len(self.made)}.safetensors"
+                    path = self.folder / f"{len(self.made)}.safetensors"
                     write_whole(path, parcels.pack(parcels.load(task)))
                     self.made[key] = path
                 except Exception as error:  # tasks on other data go on

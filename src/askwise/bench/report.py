@@ -12,7 +12,7 @@ from typing import Any
 from askwise.bench import tables
 from askwise.bench.entries import Entry, Gathered, Row, budget_words, entries, gathered, limits_words, mean_curve, told_apart
 from askwise.errors import InputError, did_you_mean
-from askwise.files import write_whole
+from askwise.files import check_out, write_whole
 from askwise.pages import Block, Code, Heading, Picture, Table, Words, html, markdown
 
 SCORE = (
@@ -45,8 +45,7 @@ def report(paths: Sequence[Path], out: Path, title: str = "", against: str | Non
     """Reads rows, writes the HTML page, the Markdown page and its pictures; what was written, in this order."""
     if out.suffix != ".html":
         raise InputError(f"the report is to be written to {str(out)!r}; end its name in .html")
-    if not out.parent.is_dir():
-        raise InputError(f"cannot write {str(out)!r}: {str(out.parent)!r} is no folder")
+    check_out(out, "the report", paths)
     found = gathered(paths)
     found = replace(found, rows=tuple(told_apart(found.rows)))  # of frontiers and budgets together: one name in all tables
     if not found.rows:

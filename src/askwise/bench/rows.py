@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from askwise.errors import InputError
+from askwise.files import is_special, named
 
 Row = dict[str, Any]
 BEGINNING = b'{"began"'  # of a line that a crash has cut short
@@ -35,6 +36,9 @@ def numbered(path: Path) -> Iterator[tuple[int, Row | None]]:
 
 def check(path: Path) -> None:
     """Refuses a file that is there and begins with something else than a row; of the first row a crash may have left little."""
+    if is_special(path) and str(path) != os.devnull:
+        raise InputError(f"the rows cannot be written to {str(path)!r}: that is a device or a pipe, and they are read again when "
+                         "the bench goes on; name a file")  # fmt: skip
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -50,7 +54,7 @@ def check(path: Path) -> None:
 
 def append(path: Path, row: Row) -> None:
     """One line at the end, on disk when this returns. What a crash has cut short before it becomes a line of its own."""
-    with path.open("ab+") as file:
+    with named(path), path.open("ab+") as file:
         file.seek(0, os.SEEK_END)
         if file.tell():
             file.seek(-1, os.SEEK_END)
@@ -64,7 +68,7 @@ def append(path: Path, row: Row) -> None:
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """While this lasts nobody else fills the file; the lock goes with the process, however that ends."""
-    with path.open("ab") as file:
+    with named(path), path.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from askwise.cli.examples import EXAMPLES
-from askwise.errors import AskwiseError, Doubt, InputError
+from askwise.errors import AskwiseError, Doubt, InputError, WriteError
+from askwise.files import is_special, named
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,8 +22,14 @@ def main(argv: list[str] | None = None) -> int:
     given; 130: interrupted; 143: a bench ended by SIGTERM."""
     given = parser().parse_args(argv)
     try:
-        with _doubts():
-            return given.call(given) or 0
+        with _doubts(), named("the standard output"):
+            code = given.call(given) or 0
+            sys.stdout.flush()  # here, where a full disk can still be told
+        return int(code)
+    except WriteError as error:
+        print(f"askwise: {error}", file=sys.stderr)
+        _drop(sys.stdout)
+        return 1
     except AskwiseError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 2
@@ -33,6 +41,14 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         print(f"askwise: {error}", file=sys.stderr)
         return 1
+
+
+def _drop(stream: Any) -> None:
+    """Forgets what could not be written; Python would try it once more at its end, and complain."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
@@ -204,7 +220,7 @@ def _predict(given: argparse.Namespace) -> None:
     if given.out is not None:
         inside = given.out.match("*.parquet") and given.out.resolve().parent == given.cases.resolve()  # would be read next time
         check_out(given.out, "the decisions", [given.model, given.cases, given.out if inside else None])
-        if not given.json and given.out.suffix.lower() not in (".csv", ".parquet"):
+        if not given.json and given.out.suffix.lower() not in (".csv", ".parquet") and not is_special(given.out):
             raise InputError(f"the decisions cannot be written to {str(given.out)!r}; its name must end in .csv or .parquet")
     predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine)
 

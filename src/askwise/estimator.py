@@ -166,6 +166,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         problem = part(train).trainable()
         chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem
+        self.validation_rows_ = validation
         return problem, chosen_from, encoding, everyone, seed
 
     def _check_settings(self) -> None:

@@ -23,7 +23,7 @@ from askwise.errors import InputError, StateError, WriteError, did_you_mean
 from askwise.evaluate import Report
 from askwise.files import check_out, remove_leftovers
 from askwise.model import Model
-from askwise.report import PAGE, PICTURES, card, describe, frontier_table, learned_for, write_pictures
+from askwise.report import PAGE, PICTURES, Held, beside, card, describe, frontier_table, results, write_pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,23 +154,27 @@ def _check_out(out: Path, given: argparse.Namespace) -> None:
     """Before anything is trained. What is there is replaced only if it is from an earlier fit: a model and what is beside it."""
     from askwise.store import MODEL, STATE, is_kind
 
-    reads = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss]
+    reads = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss, given.test]
     check_out(out, "the model", reads, through=False)
     if out.suffix in (*PICTURES, PAGE, ".state"):
         raise InputError(f"the model cannot be written to {str(out)!r}: that is where something else is; end it in .askwise")
-    beside = [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
     state, old = out.with_suffix(".state"), out.exists()
-    for path in (out, state, *beside):
+    for path in (out, state, *beside(out)):
         remove_leftovers(path)
     if old and not is_kind(out, MODEL):
         raise InputError(f"the model cannot be written to {str(out)!r}: that file is there, and is no model; name another file")
-    strange = [path for path in beside if path.exists() and not old]
+    strange = [path for path in beside(out) if path.exists() and not old]
     strange += [state] if state.exists() and not given.resume and not is_kind(state, STATE) else []
     if strange:
         raise InputError(f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}; "
                          "move it, or name another file")  # fmt: skip
     if given.restarts != 1 and given.resume:
         raise InputError("--resume goes on with one training, so it cannot be joined with --restarts")
+    check_drawable()
+
+
+def check_drawable() -> None:
+    """Before any work is done for pictures."""
     from importlib.util import find_spec
 
     if sys.modules.get("matplotlib", sys) is None or find_spec("matplotlib") is None:
@@ -191,6 +195,8 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     gone = left_out(given, columns_of(cases.X))
     if "costs" in settings:  # what is left out may still have a price
         settings["costs"] = {test: price for test, price in settings["costs"].items() if test not in gone}
+    if given.test is not None:
+        _check_test(given, cases, gone)
     if given.loss is not None:
         settings["loss"] = loss_of(given.loss, np.unique(cases.y).tolist())
     state = out.with_suffix(".state")
@@ -206,7 +212,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     resume = None
     X = cases.X.drop(columns=gone)
     if given.resume and out.exists() and not state.exists():  # it was killed after the training, before its report was whole
-        _finish(given, _trained(out, state, classifier, X, cases.y), out)
+        _finish(given, _trained(out, state, classifier, X, cases.y), out, cases, classifier.validation_rows_)
         return
     if given.resume:
         resume = read_state(state)
@@ -230,7 +236,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
         progress.end()
         way = f"; make room, and go on with the same command and --resume ({state})" if state.exists() else ""
         raise WriteError(f"{error}{way}") from None
-    _finish(given, classifier.model_, out)
+    _finish(given, classifier.model_, out, cases, classifier.validation_rows_)
 
 
 def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> Model:
@@ -248,23 +254,80 @@ def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> Model:
     return model
 
 
-def _finish(given: argparse.Namespace, model: Model, out: Path) -> None:
+def _finish(given: argparse.Namespace, model: Model, out: Path, cases: Table, rows: NDArray[np.int64]) -> None:
     """The report on a model that is written."""
-    report = report_of(model, cases_of(given, part="test")) if given.data is not None else None
-    found = None if report is None else measured(model, report)
-    files = write_pictures(model, out, report)
+    held = tested(model, given) or kept_apart(model, cases, rows)
+    files = write_pictures(model, out, held)
     if given.json:
-        print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), "test": found}))
+        found = {"test": held.found if held.test else None, "validation": None if held.test else held.found}
+        print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **found}))
         return
     print(describe(model))
     print()
     print(frontier_table(model))
-    if found is not None:
-        kind, value = learned_for(model, found["loss"], found["accuracy"])
-        beside = f"accuracy {found['accuracy']:.4f}" if model.weighted else f"loss {found['loss']:.4g}"
-        print(f"\non {found['cases']} test cases: mean cost {found['cost']:.4g}, {kind} {value:.4f}, {beside}, "
-              f"balanced accuracy {found['balanced_accuracy']:.4f}")  # fmt: skip
+    print(f"\n{results(model, held)}")
     print("\nwritten: " + ", ".join(str(f) for f in [out, *files]))
+
+
+def _test_file(given: argparse.Namespace, text: Sequence[str]) -> Table:
+    """The cases of --test."""
+    return cases_of(argparse.Namespace(**{**vars(given), "cases": given.test, "data": None}), part="test", text=text)
+
+
+def _check_test(given: argparse.Namespace, cases: Table, gone: Sequence[str]) -> None:
+    """Before anything is trained: the cases of --test have the columns and the classes of those that are learned from."""
+    from askwise.data.frames import columns_of
+
+    other = _test_file(given, _names(given.categorical, ","))
+    names = columns_of(other.X)
+    for name in columns_of(cases.X):
+        if name not in names and name not in gone:
+            raise InputError(f"--test {given.test.name!r} has no column {name!r}, which the cases to learn from have; "
+                             f"{did_you_mean(name, names)}")  # fmt: skip
+    classes, found = np.unique(cases.y).tolist(), np.unique(other.y).tolist()
+    for name in found:
+        if name not in classes:
+            raise InputError(f"--test {given.test.name!r} has the class {name!r} in column {given.target!r}, which the cases to "
+                             f"learn from do not have; {did_you_mean(str(name), [str(c) for c in classes])}")  # fmt: skip
+
+
+def tested(model: Model, given: argparse.Namespace) -> Held | None:
+    """What a model does on the cases of --test or, without it, on the test rows of named data."""
+    if given.test is not None:
+        cases, words = _test_file(given, model.encoding.text), f"cases of {given.test.name}"
+    elif given.data is not None:
+        cases, words = cases_of(given, part="test", text=model.encoding.text), "test cases"
+    else:
+        return None
+    report = report_of(model, cases)
+    return Held(report, measured(model, report), f"{len(cases.y)} {words}", test=True)
+
+
+def kept_apart(model: Model, cases: Table, rows: NDArray[np.int64]) -> Held:
+    """What it does on those rows of one's own file that the fit kept apart to choose by."""
+    few = not len(rows)
+    report = report_of(model, cases if few else Table(_rows(cases.X, rows), cases.y[rows], {}))
+    words = "cases that it was trained on, since there were too few to keep some apart" if few else (
+        "validation cases, which the fit kept apart and chose by")  # fmt: skip
+    return Held(report, measured(model, report), f"{len(report.truth)} {words}", test=False)
+
+
+def report(given: argparse.Namespace, model: Model) -> list[Path]:
+    """The work behind `askwise report`: the report of a model, as a fit writes it, into a folder."""
+    check_drawable()
+    out = given.out / given.model.name
+    if given.out.exists() and not given.out.is_dir():
+        raise InputError(f"the report cannot be written to {str(given.out)!r}: that is a file; name a folder")
+    there = [path for path in beside(out) if path.exists()]
+    if there and len(there) < len(beside(out)):
+        raise InputError(
+            f"the report would write over {str(there[0])!r}, which is not from a report; move it, or name another folder"
+        )
+    if given.test is None and given.data is None and given.target is not None:
+        raise InputError("--target is about cases to measure on; name their file: --test FILE")
+    held = tested(model, given)
+    given.out.mkdir(parents=True, exist_ok=True)
+    return write_pictures(model, out, held)
 
 
 class Progress:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from askwise.core.budget import Budget
-from askwise.core.episode import measure
-from askwise.core.problem import Problem
 from askwise.data.external import Recorded
 from askwise.evaluate import Report
 from askwise.files import write_whole
 from askwise.model import Model
 from askwise.pages import Block, Code, Heading, Picture, Words, html
+from askwise.usage import learned_for, usage
 
 PICTURES, PAGE = (".png", ".svg"), ".html"  # endings of what is written beside a model
-
-
-def learned_for(model: Model, loss: float, accuracy: float) -> tuple[str, float]:
-    """The measure that training was about, in words and as a number: where mistakes are not all alike it is not the accuracy."""
-    if not model.weighted:
-        return "accuracy", accuracy
-    return ("loss" if abs(model.stake - 1) < 1e-9 else "loss / stake"), loss / model.stake
 
 
 def frontier_table(model: Model) -> str:
@@ -85,52 +76,50 @@ def card(model: Model) -> dict[str, Any]:
 def draw_frontier(model: Model, path: Path) -> None:
     from askwise import plots
 
-    plots.save(_frontier_figure(model, None), path)
+    plots.save(plots.frontier(model), path)
 
 
-def _frontier_figure(model: Model, problem: Problem | None) -> Any:
-    """The curve; with test points where there are test cases."""
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a model does on cases that it was not trained on."""
+
+    report: Report
+    found: dict[str, Any]  # what that comes to
+    words: str  # which cases these are
+    test: bool  # none of them had a part in choosing the policies either
+
+
+def results(model: Model, held: Held) -> str:
+    """What was measured, in a sentence."""
+    found = held.found
+    kind, value = learned_for(model, found["loss"], found["accuracy"])
+    beside = f"accuracy {found['accuracy']:.4f}" if model.weighted else f"loss {found['loss']:.4g}"
+    return (f"on {held.words}: mean cost {found['cost']:.4g}, {kind} {value:.4f}, {beside}, "
+            f"balanced accuracy {found['balanced_accuracy']:.4f}")  # fmt: skip
+
+
+def beside(out: Path) -> list[Path]:
+    """What `write_pictures` writes."""
+    return [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
+
+
+def write_pictures(model: Model, out: Path, held: Held | None) -> list[Path]:
+    """The curve as PNG and SVG, and a page with all pictures that opens offline; without cases, from what the fit recorded."""
     from askwise import plots
 
-    def score(loss: float, accuracy: float) -> float:
-        value = learned_for(model, loss, accuracy)[1]
-        return 1 - value if model.weighted else value
-
-    points, expected = model.frontier, model.expected
-    validation = [p.cost for p in points], [score(p.loss, p.accuracy) for p in points]
-    test, prior, best = None, validation[1][0], (expected["cost"], score(expected["loss"], expected["accuracy"]))
-    if problem is not None:
-        cap = model.cap
-        found = [measure(problem, model.arm(point), cap) for point in points]
-        test = [m.cost for m in found], [score(m.loss, m.accuracy) for m in found]
-        here = measure(problem, model.policy, cap)
-        prior, best = test[1][0], (here.cost, score(here.loss, here.accuracy))
-    words = f"{'1 - expected ' if model.weighted else ''}{learned_for(model, 0, 0)[0]}"
-    total = model.schema.prices.money(model.schema.prices.total)
-    budget = None if model.budget == Budget() else model.budget
-    return plots.frontier(
-        validation, test, np.arange(len(points)), prior=prior, everything=(total, None), budget=budget, unit=model.unit,
-        score=words, best=best,
-    )  # fmt: skip
-
-
-def write_pictures(model: Model, out: Path, report: Report | None) -> list[Path]:
-    """The curve as PNG and SVG, and a page with all pictures that opens offline; `report`: on test cases, if there are any."""
-    from askwise import plots
-
-    figures: list[tuple[str, Any]] = [
-        ("What each amount of money buys", _frontier_figure(model, None if report is None else report.problem))
-    ]
-    if report is not None:
-        figures.append(("Which tests are bought", plots.bought(report)))
-        figures.append(("The most common paths", plots.paths(report, unit=model.unit)))
-    files = []
-    for ending in PICTURES:
-        files.append(out.with_suffix(ending))
-        plots.save(figures[0][1], files[-1])
+    curve = plots.frontier(model, held.report.problem if held is not None and held.test else None)
+    figures: list[tuple[str, Any]] = [("What each amount of money buys", curve)]
+    if held is not None or usage(model) is not None:
+        of = model if held is None else held.report
+        figures.append(("Which tests are bought", plots.bought(of)))
+        figures.append(("The most common paths", plots.paths(of, unit=model.unit)))
+    *pictures, page = beside(out)
+    for path in pictures:
+        plots.save(curve, path)
     blocks: list[Block] = [*(Words(line) for line in describe(model).splitlines()), Code(frontier_table(model))]
+    if held is not None:
+        blocks += [Heading("Results"), Words(f"O{results(model, held)[1:]}.")]
     for title, figure in figures:
         blocks += [Heading(title), Picture(title, title, plots.inline(figure))]
-    files.append(out.with_suffix(PAGE))
-    write_whole(files[-1], html(out.stem, blocks).encode())
-    return files
+    write_whole(page, html(out.stem, blocks).encode())
+    return [*pictures, page]

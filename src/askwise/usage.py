@@ -1,4 +1,5 @@
-"""What a model does with its money: how often each test is bought, and the most common paths, for every point of its frontier.
+"""What a model does with its money: how often each test is bought, and the most common paths, for every point of its frontier,
+and by which measure it is judged.
 
 Measured on validation rows at the end of a fit and kept among the model's facts, since a model file holds no cases.
 """
@@ -25,6 +26,13 @@ class Usage:
     rows: int  # on which they were measured
     bought: dict[str, float]  # by test
     paths: list[tuple[tuple[str, ...], float]]  # tests in the order bought, the most common first
+
+
+def learned_for(model: Model, loss: float, accuracy: float) -> tuple[str, float]:
+    """The measure that training was about, in words and as a number: where mistakes are not all alike it is not the accuracy."""
+    if not model.weighted:
+        return "accuracy", accuracy
+    return ("loss" if abs(model.stake - 1) < 1e-9 else "loss / stake"), loss / model.stake
 
 
 def measure_usage(model: Model, problem: Problem, seed: int = 0) -> dict[str, Any]:

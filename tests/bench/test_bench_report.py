@@ -296,7 +296,7 @@ def test_how_to_repeat_it(tmp_path):
     assert asked["options"] == '{"width": 8}'
     assert asked["at most so many rows"] == "validation 10000, test 30000"
     assert found.tables["Versions"] == [["askwise", "python"], ["0.1.0", "3.12.1"]]
-    commands = "git checkout def5678\naskwise bench first.toml --out rows.jsonl\naskwise report rows.jsonl --out page.html"
+    commands = "git checkout def5678\naskwise bench first.toml --out rows.jsonl\naskwise bench report rows.jsonl --out page.html"
     assert commands in text
     assert commands in md
     assert "abc1234, def5678+" in text
@@ -352,11 +352,11 @@ def test_the_page_needs_nothing_and_can_be_read_by_everyone(tmp_path):
 
 def test_the_command(tmp_path):
     rows = write(tmp_path / "mine.jsonl", row(), row("more"))
-    said = ok("report", rows, "--title", "A <title>").split()
+    said = ok("bench", "report", rows, "--title", "A <title>").split()
     assert [Path(p).name for p in said] == ["mine.html", "mine.md", "mine_frontier_toy.svg", "mine_frontier_more.svg"]
     assert "<title>A &lt;title&gt;</title>" in (tmp_path / "mine.html").read_text()
     first = {p: Path(p).read_bytes() for p in said}
-    ok("report", rows, "--title", "A <title>")
+    ok("bench", "report", rows, "--title", "A <title>")
     assert {p: Path(p).read_bytes() for p in said} == first  # the same rows give the same bytes
 
 
@@ -372,13 +372,13 @@ def test_the_command(tmp_path):
 def test_bad_input_gets_one_sentence(tmp_path, monkeypatch, lines, options, words):
     monkeypatch.chdir(tmp_path)
     write(Path("rows.jsonl"), *lines)
-    code, out, err = run("report", "rows.jsonl", *options)
+    code, out, err = run("bench", "report", "rows.jsonl", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert words in err
     assert [p.name for p in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
 def test_a_file_that_is_not_there():
-    code, _, err = run("report", "nothing.jsonl")
+    code, _, err = run("bench", "report", "nothing.jsonl")
     assert code == 2
     assert "there is no file 'nothing.jsonl'" in err

@@ -1,4 +1,4 @@
-"""The work behind `askwise report`: one page about the rows of benches, in HTML and in Markdown, from the rows alone."""
+"""The work behind `askwise bench report`: one page about the rows of benches, in HTML and in Markdown, from the rows alone."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def repeating(found: Gathered, names: Sequence[str], out: Path) -> list[Block]:
         blocks.append(Words(f"Rows come from {len(commits)} commits: {', '.join(commits)}. The commands name the last."))
     runs = [f"askwise bench {plan}.toml --out {name}" for plan, name in zip(plans, names, strict=False)]
     runs += [f"askwise bench {plan}.toml" for plan in plans[len(names) :]]
-    return [*blocks, Code("\n".join([*checkout, *runs, f"askwise report {' '.join(names)} --out {out.name}"]))]
+    return [*blocks, Code("\n".join([*checkout, *runs, f"askwise bench report {' '.join(names)} --out {out.name}"]))]
 
 
 def _packages(versions: Any) -> list[str]:

@@ -20,7 +20,9 @@ from askwise.files import is_special, named
 def main(argv: list[str] | None = None) -> int:
     """Runs one command. 0: done; 1: a file could not be written, or tasks of a bench failed; 2: something was wrong with what was
     given; 130: interrupted; 143: a bench ended by SIGTERM."""
-    given = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    # the command of two words: its second would be taken for the name of a plan
+    given = parser().parse_args([" ".join(words[:2]), *words[2:]] if words[:2] == ["bench", "report"] else words)
     try:
         with _doubts(), named("the standard output"):
             code = given.call(given) or 0
@@ -89,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
 
     fit = command("fit", _fit, "learn a policy from past cases")
     _cases(fit)
+    _test(fit)
     fit.add_argument("--costs", type=Path, metavar="FILE", help="prices; without it every column costs 1")
     for name in ("setup", "derived", "reveals", "loss"):
         fit.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"{name}, see below")
@@ -155,6 +158,17 @@ def parser() -> argparse.ArgumentParser:
     inspect.add_argument("model", type=Path)
     _json(inspect)
 
+    about = command(
+        "report", _report, "the report of a model: what money buys, which tests are bought, paths, results on test cases"
+    )
+    about.add_argument("model", type=Path)
+    _test(about)
+    about.add_argument("--target", metavar="COLUMN", help="of that file: the column that holds the class")
+    about.add_argument("--ids", metavar="COLUMN", help="of that file: the column that names the cases")
+    about.add_argument("--data", metavar="NAME", help="measure on the test rows of a named data set instead of a file")
+    about.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to write to")
+    _budget(about)
+
     serve = command("serve", _serve, "answer cases over HTTP, and show a page for people")
     serve.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="model files; each is called as its file is")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
@@ -180,7 +194,9 @@ def parser() -> argparse.ArgumentParser:
                        help="local (default), dask for a cluster on this machine, or dask://HOST:PORT")  # fmt: skip
     bench.add_argument("--dry-run", action="store_true", help="only say what would be run")
 
-    report = command("report", _report, "one page about the rows of benches, in HTML and Markdown, from the rows alone")
+    report = command(
+        "bench report", _bench_report, "one page about the rows of benches, in HTML and Markdown, from the rows alone"
+    )
     report.add_argument("rows", type=Path, nargs="+", metavar="ROWS", help="files that askwise bench has written")
     report.add_argument("--out", type=Path, metavar="FILE", help="page to write, .html (default: the first ROWS with .html)")
     report.add_argument("--title", default="", help="of the page (default: from the names of the plans)")
@@ -192,6 +208,10 @@ def _cases(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("cases", type=Path, nargs="?", help="CSV or Parquet file with one row per case")
     sub.add_argument("--target", metavar="COLUMN", help="the column that holds the class")
     sub.add_argument("--data", metavar="NAME", help="a named data set instead of a file; see askwise datasets")
+
+
+def _test(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--test", type=Path, metavar="FILE", help="cases to measure on, with the same columns and their classes")
 
 
 def _budget(sub: argparse.ArgumentParser) -> None:
@@ -317,10 +337,21 @@ def _bench(given: argparse.Namespace) -> int:
     return bench(given.plan, given.out, given.engine, given.processes, given.dry_run)
 
 
-def _report(given: argparse.Namespace) -> None:
+def _bench_report(given: argparse.Namespace) -> None:
     from askwise.bench.report import report
 
     for path in report(given.rows, given.out or given.rows[0].with_suffix(".html"), given.title, given.against):
+        print(path)
+
+
+def _report(given: argparse.Namespace) -> None:
+    from askwise.fitting import report
+
+    if given.model.suffix == ".jsonl":
+        raise InputError(
+            f"{str(given.model)!r} seems to hold rows of a bench; the page about them is made by askwise bench report"
+        )
+    for path in report(given, _model(given)):
         print(path)
 
 

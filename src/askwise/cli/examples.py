@@ -7,6 +7,7 @@ EXAMPLES = {
   askwise fit --data thyroid
   askwise fit cases.csv --target diagnosis --costs prices.csv --average-budget 12 --out model.askwise
   askwise fit cases.csv --target label --hard-budget 40 --known age,sex --time-limit 5m
+  askwise fit cases.csv --target label --test new_cases.csv
   askwise fit cases.csv --target label --ids patient --ignore notes,photo --categorical ward
   askwise fit cases.csv --target label --external our_system --external-needs age,scan
   askwise fit cases.csv --target label --average-budget 12 --resume        (goes on after Ctrl-C)
@@ -37,6 +38,11 @@ files:
     "export": """examples:
   askwise export model.askwise --out model.npz
   askwise export model.askwise --average-budget 8 --out model.onnx""",
+    "report": """examples:
+  askwise report model.askwise --out report
+  askwise report model.askwise --test new_cases.csv --target diagnosis --average-budget 8 --out report
+
+without --test it shows what the fit measured; a page about benches is made by askwise bench report""",
     "serve": """examples:
   askwise serve model.askwise
   askwise serve thyroid.askwise pima.askwise --port 8080
@@ -52,8 +58,9 @@ the page is at http://127.0.0.1:8000/, the JSON API is described at http://127.0
   askwise bench plan.toml
   askwise bench plan.toml --processes 8 --out rows.jsonl
   askwise bench plan.toml --dry-run
-  askwise bench plan.toml --engine dask://10.0.0.5:8786""",
-    "report": """examples:
-  askwise report plan.jsonl
-  askwise report small.jsonl large.jsonl --out comparison.html --against family""",
+  askwise bench plan.toml --engine dask://10.0.0.5:8786
+  askwise bench report plan.jsonl                       (a page about the rows)""",
+    "bench report": """examples:
+  askwise bench report plan.jsonl
+  askwise bench report small.jsonl large.jsonl --out comparison.html --against family""",
 }

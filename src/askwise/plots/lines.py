@@ -11,23 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from askwise.core.budget import Budget
 from askwise.errors import InputError
 from askwise.plots.canvas import BLUE, COLOURS, FAINT, INK, RED, SOFT, empty, legend, money, tidy
+from askwise.plots.models import curve, frontier_parts, model_of, records_of, works_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from askwise.methods.paper import Record
-
-Points = tuple[ArrayLike, ArrayLike]  # costs, scores
-
 
 def frontier(
-    points_validation: Points,
-    points_test: Points | None,
-    chosen: ArrayLike,
+    points_validation: Any,
+    points_test: Any = None,
+    chosen: ArrayLike | None = None,
     *,
-    prior: float,
-    everything: tuple[float, float | None],
+    prior: float | None = None,
+    everything: tuple[float, float | None] | None = None,
     budget: Budget | None = None,
     unit: str = "",
     score: str = "accuracy",
@@ -39,7 +36,18 @@ def frontier(
     indices of those that validation selects. The rest is measured on test cases: `prior` is the score of deciding at once,
     `everything` the cost of all tests and the score with them (None if it was not measured),
     `best` the cost and score of the policy for `budget`.
+
+    `frontier(model)` draws what a model, or a fitted classifier, says of itself; `frontier(model, problem)` with test points.
     """
+    model = model_of(points_validation)
+    if model is not None:
+        return frontier(**frontier_parts(model, points_test))
+    for name, given in (("chosen", chosen), ("prior", prior), ("everything", everything)):
+        if given is None:
+            raise InputError(f"{name} is missing; give it beside the points, or give a model or a fitted classifier alone")
+    assert chosen is not None
+    assert prior is not None
+    assert everything is not None
     shown = points_validation if points_test is None else points_test
     (vc, vs), (tc, ts) = (tuple(np.asarray(v, float) for v in pair) for pair in (points_validation, shown))
     if not (len(vc) == len(vs) == len(tc) == len(ts)):
@@ -111,20 +119,26 @@ def look(i: int) -> dict[str, Any]:
 
 
 def frontiers(
-    curves: Mapping[str, Points],
-    total: float,
+    curves: Mapping[str, Any],
+    total: float | None = None,
     *,
     title: str = "",
     unit: str = "",
     score: str = "score",
     looks: Mapping[str, int] | None = None,
 ) -> Figure:
-    """Several frontiers in one plane, by name; `total` is the cost of all tests. `looks` numbers the names, so that one that
-    is in several pictures looks the same in all of them."""
+    """Several frontiers in one plane, by name: (costs, scores), models or fitted classifiers. `total` is the cost of all tests;
+    models know it. `looks` numbers the names, so that one that is in several pictures looks the same in all of them."""
+    models = [model for model in map(model_of, curves.values()) if model is not None]
+    if total is None and len(models) < len(curves):
+        raise InputError("total is missing; give the cost of all tests")
+    total = max(float(m.schema.prices.money(m.schema.prices.total)) for m in models) if total is None else total
     figure = empty(7, 5)
     axes = figure.add_subplot()
     tidy(axes)
-    for i, (name, (cost, value)) in enumerate(curves.items()):
+    for i, (name, given) in enumerate(curves.items()):
+        model = model_of(given)
+        cost, value = given if model is None else curve(model)
         style = look(i if looks is None else looks[name])
         axes.plot(cost, value, markersize=4, linewidth=1.2, label=name, **style)
     if total > 60:  # most of what happens, happens early
@@ -138,15 +152,18 @@ def frontiers(
 
 
 def targets(
-    points: Mapping[str, Points], wanted: Sequence[float], *, title: str = "", unit: str = "", score: str = "score"
+    points: Mapping[str, Any], wanted: Sequence[float], *, title: str = "", unit: str = "", score: str = "score"
 ) -> Figure:
-    """Single policies in the plane of cost and score, by name, and as dashed lines the costs that were wanted."""
+    """Single policies in the plane of cost and score, by name, and as dashed lines the costs that were wanted. A model, or a
+    fitted classifier, stands where its budget is expected to come to."""
     figure = empty(7, 5)
     axes = figure.add_subplot()
     tidy(axes)
     for b in wanted:
         axes.axvline(b, color=FAINT, linewidth=0.8, linestyle="--")
-    for i, (name, (cost, value)) in enumerate(points.items()):
+    for i, (name, given) in enumerate(points.items()):
+        model = model_of(given)
+        cost, value = given if model is None else works_at(model)
         style = look(i)
         axes.plot(cost, value, color=style["color"], marker=style["marker"], linestyle="", markersize=6, label=name,
                   fillstyle="none" if i >= len(COLOURS) else "full")  # fmt: skip
@@ -194,7 +211,7 @@ def _areas(records: Sequence[Any]) -> Figure:
 
 
 def progress(
-    records: Sequence[Record],
+    records: Any,
     budget: Budget | None = None,
     *,
     unit: str = "",
@@ -205,8 +222,11 @@ def progress(
 
     The budget is a dashed line. A record of step 0 is deciding at once: a line to compare the score with. `chosen` are indices
     of records to mark, those that the policy follows in the end. Of a family, which learns all prices at once, the area under its
-    validation frontier is shown.
+    validation frontier is shown. Instead of records, a model or a fitted classifier tells what it keeps of its training.
     """
+    model = model_of(records)
+    if model is not None:
+        records, budget, unit = records_of(model), budget or model.budget, unit or model.unit
     if any(hasattr(r, "area") for r in records):
         return _areas(records)
     learned = [r for r in records if r.step > 0]
@@ -225,6 +245,8 @@ def progress(
             (thin, {"color": SOFT, "linewidth": 0.8, "linestyle": ":"}),
         ):
             values = [getattr(getattr(r, part), name) for r in learned]
+            if values and np.isnan(values).all():  # a model does not keep all
+                continue
             axes.plot(step, values, marker=few, label=words[part], zorder=2 + (part == bold), **look)
         if marked:
             axes.plot([r.step for r in marked], [getattr(r.validation, name) for r in marked], color=RED, marker="v",

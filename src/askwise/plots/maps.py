@@ -3,63 +3,100 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askwise.errors import InputError
 from askwise.plots.canvas import INK, SOFT, colours_of, count, empty, inches, known_of, purchases, share_and_position, short
+from askwise.plots.models import known_by_all, model_of, used
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from askwise.core.problem import Schema
     from askwise.evaluate import Report
+    from askwise.model import Model
 
 Doubles = NDArray[np.float64]
 OFTEN, WHEN = "Blues", "cividis"  # both get steadily lighter or darker, so they survive a black and white printer
 
 
-def bought(report: Report, *, by: Literal["truth", "decision"] | None = None, most: int = 40) -> Figure:
-    """How often each test is bought for cases of each class, and at which position on average when it is.
+class Bought(NamedTuple):
+    """How often G groups of cases buy each test and, unless that is not known, at which position on average."""
 
-    By the true class where it is known, otherwise, or if asked for, by the class that was decided. Tests are ordered by how
-    often they are bought; at most `most` are shown.
-    """
-    if most < 1:
-        raise InputError(f"{most} tests cannot be drawn; it must be 1 or more")
+    share: Doubles  # G, F
+    position: Doubles | None  # G, F; NaN where nobody does
+    size: NDArray[np.int64]  # G
+    groups: list[str]
+    words: str  # what the groups are
+
+
+def _bought(report: Report, by: Literal["truth", "decision"] | None) -> Bought:
+    """By class."""
     schema, done = report.problem.schema, report.episodes
     by = by or ("decision" if report.problem.y is None else "truth")
     group = done.decision if by == "decision" else report.truth[done.row]
     present, group, size = np.unique(group, return_inverse=True, return_counts=True)
-    share, position = share_and_position(report, group, len(present))
+    names = [short(schema.classes[k], 16) for k in present]
+    words = "true class" if by == "truth" else "decision"
+    return Bought(*share_and_position(report, group, len(present)), size, names, words)
+
+
+def _recorded(model: Model, by: Any) -> Bought:
+    """Of all cases together, which is what a model keeps."""
+    if by is not None:
+        raise InputError(f"by is {by!r}, but a model does not keep what is bought by class; give a Report of cases")
+    found = used(model)
+    return Bought(np.array([list(found.bought.values())]), None, np.array([found.rows]), ["all cases"], "kept apart by the fit")
+
+
+def bought(report: Any, *, by: Literal["truth", "decision"] | None = None, most: int = 40) -> Figure:
+    """How often each test is bought for cases of each class, and at which position on average when it is.
+
+    By the true class where it is known, otherwise, or if asked for, by the class that was decided. Tests are ordered by how
+    often they are bought; at most `most` are shown.
+
+    Of a model or a fitted classifier, instead of a `Report`: how often tests are bought by all cases that the fit kept apart.
+    """
+    if most < 1:
+        raise InputError(f"{most} tests cannot be drawn; it must be 1 or more")
+    model = model_of(report)
+    share, position, size, groups, about = _bought(report, by) if model is None else _recorded(model, by)
     overall = np.rint(size @ share) / size.sum()  # F; from whole cases, so that ties stay ties
     order = np.argsort(-overall, kind="stable")
     shown, rest = order[:most], order[most:]
 
-    G, T = len(present), len(shown)
-    names = _names(report, shown)
-    lines = [(short(schema.classes[k], 16), f"n = {n:,}") for k, n in zip(present, size, strict=True)]
+    G, T = len(groups), len(shown)
+    names = (
+        _names(report.problem.schema, _had(report), shown) if model is None else _names(model.schema, known_by_all(model), shown)
+    )
+    lines = [(name, f"n = {n:,}") for name, n in zip(groups, size, strict=True)]
     widest = max(inches(line, 8) for pair in lines for line in pair)
     cell = min(max(widest + 0.1, 0.45), 1.2, 6 / G)
     upright = widest > cell
     labels = ["{} ({})".format(*pair) if upright else "\n".join(pair) for pair in lines]
-    figure = empty(0.6 + max(inches(n, 8) for n in names) + 2 * max(G * cell, 1.6), 1.6 + 0.24 * T + 1.5 * upright)
-    often, when = figure.subplots(1, 2, sharey=True)
+    panels = 1 if position is None else 2
+    figure = empty(0.6 + max(inches(n, 8) for n in names) + panels * max(G * cell, 1.6), 1.6 + 0.24 * T + 1.5 * upright)
+    often, *when = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
     numbers = G <= 12
     _heat(often, share[:, shown].T, OFTEN, (0, 1), numbers, _percent)
-    top = float(np.nanmax(position[:, shown], initial=1.0))
-    _heat(when, position[:, shown].T, WHEN, (1, max(top, 2)), numbers, "{:.1f}".format)
+    if position is not None:
+        top = float(np.nanmax(position[:, shown], initial=1.0))
+        _heat(when[0], position[:, shown].T, WHEN, (1, max(top, 2)), numbers, "{:.1f}".format)
     every = math.ceil(0.16 / cell)
-    for axes, title in ((often, "how often bought\n(% of cases)"), (when, "position when bought\n(1 = first test)")):
+    for axes, title in zip(
+        (often, *when), ("how often bought\n(% of cases)", "position when bought\n(1 = first test)"), strict=False
+    ):
         axes.set_title(title, fontsize=10)
         axes.set_xticks(np.arange(0, G, every) + 0.5, labels[::every], fontsize=8, parse_math=False,
                         rotation=90 * upright)  # fmt: skip
-        axes.set_xlabel("true class" if by == "truth" else "decision")
+        axes.set_xlabel(about)
     often.set_yticks(np.arange(T) + 0.5, names, fontsize=8, parse_math=False)
     often.invert_yaxis()
-    notes = [f"nothing was bought for any of {count(len(group), 'case')}"] if not overall.any() else []
+    notes = [f"nothing was bought for any of {count(int(size.sum()), 'case')}"] if not overall.any() else []
     if len(rest):
         at_most = f", each bought for at most {_percent(overall[rest[0]])} % of cases" if overall[rest[0]] else ", never bought"
         notes.append(f"{count(len(rest), 'more test')} not shown{at_most}")
@@ -68,10 +105,14 @@ def bought(report: Report, *, by: Literal["truth", "decision"] | None = None, mo
     return figure
 
 
-def _names(report: Report, tests: NDArray[np.int64]) -> list[str]:
+def _had(report: Report) -> Doubles:
+    """F: the share of cases that knew each test from the start."""
+    known = known_of(report)
+    return np.zeros(report.problem.schema.n_tests) if known is None else known.mean(0)
+
+
+def _names(schema: Schema, had: NDArray[Any], tests: NDArray[np.int64]) -> list[str]:
     """Names, with a word where a test is free or was known from the start."""
-    schema, known = report.problem.schema, known_of(report)
-    had = np.zeros(schema.n_tests) if known is None else known.mean(0)
     free = schema.prices.alone == 0
     names = []
     for test in tests.tolist():
@@ -115,32 +156,37 @@ def _heat(axes: Axes, values: Doubles, colours: str, limits: tuple[float, float]
                       color="white" if shade[row, column] < 0.5 else INK)  # fmt: skip
 
 
-def pixels(report: Report, shape: tuple[int, int], *, example: int | None = None) -> Figure:
+def pixels(report: Any, shape: tuple[int, int], *, example: int | None = None) -> Figure:
     """For images of `shape` (rows, columns of pixels): how often each pixel is bought, and at which position on average.
 
     `example` is the number of a case of the report; its picture is shown too, with what was bought of it in its order.
+    Of a model or a fitted classifier, instead of a `Report`: how often pixels are bought by the cases that the fit kept apart.
     """
-    schema = report.problem.schema
+    model = model_of(report)
+    schema = report.problem.schema if model is None else model.schema
     if len(shape) != 2 or shape[0] * shape[1] != len(schema.columns):
         raise InputError(f"the shape is {shape}, but there are {len(schema.columns)} columns; rows times columns must give that")
-    n = len(report.episodes.row)
+    n = len(report.episodes.row) if model is None else used(model).rows
+    if example is not None and model is not None:
+        raise InputError("example is the number of a case, but a model keeps no cases; give a Report of cases")
     if example is not None and not 0 <= example < n:
         raise InputError(f"there is no case {example}; the report has cases 0 to {n - 1}")
-    share, position = (v[0, schema.owner].reshape(shape) for v in share_and_position(report, np.zeros(n, np.int64), 1))
-    panels = 2 + (example is not None)
+    often, when = share_and_position(report, np.zeros(n, np.int64), 1) if model is None else _recorded(model, None)[:2]
+    share = often[0, schema.owner].reshape(shape)
+    position = None if when is None else when[0, schema.owner].reshape(shape)
+    panels = 1 + (position is not None) + (example is not None)
     height = min(max(3.6 * shape[0] / shape[1], 1.5), 6)
     figure = empty(3.6 * panels, height + 0.95)
     axes = np.atleast_1d(figure.subplots(1, panels))
-    top = float(np.nanmax(position, initial=1.0))
-    for on, values, colours, limits, title in (
-        (axes[0], np.where(share > 0, share, np.nan), OFTEN, (0, float(share.max()) or 1.0), "share of cases that buy it"),
-        (axes[1], position, WHEN, (1, max(top, 2)), "mean position when bought"),
-    ):
+    top = max(float(np.nanmax(0 if position is None else position, initial=1.0)), 2.0)
+    drawn = [(np.where(share > 0, share, np.nan), OFTEN, (0, float(share.max()) or 1.0), "share of cases that buy it")]
+    drawn += [] if position is None else [(position, WHEN, (1, top), "mean position when bought")]
+    for on, (values, colours, limits, title) in zip(axes, drawn, strict=False):
         image = on.imshow(values, cmap=colours_of(colours), vmin=limits[0], vmax=limits[1], interpolation="nearest")
         figure.colorbar(image, ax=on, location="bottom", shrink=0.8, aspect=25, format=_ticks(limits))
         on.set_title(title, fontsize=10)
     if example is not None:
-        _example(axes[2], report, shape, example, max(top, 2))
+        _example(axes[2], report, shape, example, top)
     for on in axes:
         on.set_xticks([])
         on.set_yticks([])

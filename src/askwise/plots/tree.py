@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from askwise.errors import InputError
 from askwise.plots.canvas import COLOURS, INK, SOFT, count, empty, inches, known_of, money, short
+from askwise.plots.models import known_by_all, model_of, used
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from askwise.evaluate import Report
+    from askwise.model import Model
 
 NOTHING, FURTHER = -1, -2  # in a sequence of tests: it is over; it goes on, but not in the picture
 FONT = 9  # points; everything else is in inches
@@ -117,18 +119,46 @@ def grow(paths: Paths, shown: int, names: list[str], ends: list[str]) -> Node:
     return node("", np.arange(len(paths.cases)), 0)
 
 
-def paths(report: Report, most: int = 12, *, steps: int = 6, unit: str = "") -> Figure:
+def recorded(model: Model, steps: int) -> Paths:
+    """The paths that a model keeps: how they end is not kept, so each is one, and what it costs follows from its tests."""
+    found, schema, known = used(model), model.schema, known_by_all(model)
+    index = {test: i for i, test in enumerate(schema.tests)}
+    kept = [[index[t] for t in tests] for tests, _ in found.paths]
+    cases = [round(share * found.rows) for _, share in found.paths]
+    table = np.full((len(kept) + 1, steps + 1), NOTHING)
+    held = np.tile(known, (len(kept) + 1, 1))
+    for row, tests in enumerate(kept):
+        table[row, : min(len(tests), steps)] = tests[:steps]
+        table[row, steps] = FURTHER if len(tests) > steps else NOTHING
+        held[row, tests] = True
+    cost = np.asarray(schema.prices.money(schema.prices.cost(held, np.tile(known, (len(held), 1)))), float)
+    others = max(found.rows - sum(cases), 0)
+    cost[-1] = np.nan  # of all other paths together
+    n = len(held) if others else len(kept)
+    return Paths(table[:n], np.zeros(n, np.int64), np.array([*cases, others])[:n], cost[:n], None)
+
+
+def paths(report: Any, most: int = 12, *, steps: int = 6, unit: str = "") -> Figure:
     """The `most` common sequences of tests and decisions, with how many cases take them, what they pay and how often they are
     decided rightly; the others are summed up. After `steps` tests a sequence is cut (…).
 
     A band is as thick as the cases that take it are many; beside the name of a test is the number of all that come there. Where
     some of them go on along paths that are not shown, a hatched tip points out of the picture.
+
+    Of a model or a fitted classifier, instead of a `Report`: the most common paths of the cases that the fit kept apart, without
+    how they end.
     """
     if most < 1 or steps < 1:
         raise InputError(f"{most} paths of {steps} steps cannot be drawn; both must be 1 or more")
-    schema, found = report.problem.schema, common(report, steps)
-    shown = min(most, len(found.cases))
-    ends = [short(c, 18) for c in schema.classes] + ["existing classifier"]
+    model = model_of(report)
+    if model is None:
+        schema, found = report.problem.schema, common(report, steps)
+        shown, ends = min(most, len(found.cases)), [short(c, 18) for c in schema.classes] + ["existing classifier"]
+        note = _note(report, found, shown, steps)
+    else:
+        schema, found, unit = model.schema, recorded(model, steps), unit or model.unit
+        shown, ends = min(most, len(used(model).paths)), ["decided"]
+        note = f"the {count(shown, 'most common path')} of {count(used(model).rows, 'case')} that the fit kept apart"
     root = grow(found, shown, [short(t, 18) for t in schema.tests], ends)
     scale, top = FLOW / root.cases, MARGIN + 1.4 * LINE
     root.place(top, scale)
@@ -145,7 +175,6 @@ def paths(report: Report, most: int = 12, *, steps: int = 6, unit: str = "") -> 
     left = MARGIN + np.cumsum([0, *(w + GAP for w in wide)])
     table, others = _table(found, shown, unit)
     edge = left[last] + wide[last] + np.cumsum([0.18 + max(map(_wide, column)) for column in table])
-    note = _note(report, found, shown, steps)
     bottom = top + root.room(scale)
     end = bottom + (1.3 * LINE if others else 0.3 * LINE)
     width, height = MARGIN + max(edge[-1], MARGIN + _wide(note)), end + LINE + MARGIN
@@ -182,7 +211,7 @@ def _table(found: Paths, shown: int, unit: str) -> tuple[list[list[str]], int]:
     table = [
         ["cases", *(f"{n:,}" for n in cases)],
         ["share", *(f"{n / found.cases.sum():.1%}" for n in cases)],
-        [money("cost", unit), *(f"{c:,.2f}" for c in values(found.cost))],
+        [money("cost", unit), *("–" if np.isnan(c) else f"{c:,.2f}" for c in values(found.cost))],
     ]
     if found.right is not None:
         table.append(["right", *(f"{r:.0%}" for r in values(found.right))])

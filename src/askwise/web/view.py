@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from askwise.core.budget import Budget
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.model import Model
-from askwise.report import learned_for
 from askwise.session import TRACE, Session
-from askwise.usage import usage
+from askwise.usage import learned_for, usage
 
 LONGEST = 500  # events of a case on the page; each is computed again with every request
 STEPS = 100  # of the slider

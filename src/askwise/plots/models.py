@@ -1,0 +1,94 @@
+"""Pictures of a model alone: what they show is what the fit measured on the cases that it kept apart."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.budget import Budget
+from askwise.core.episode import measure
+from askwise.core.problem import Problem
+from askwise.errors import InputError
+from askwise.model import Model
+from askwise.usage import Usage, learned_for, usage
+
+
+def model_of(given: Any) -> Model | None:
+    """A model, or that of a fitted classifier; None for anything else, which is data."""
+    if hasattr(given, "get_params"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(given)
+    found = getattr(given, "model_", given)
+    return found if isinstance(found, Model) else None
+
+
+def scores(model: Model, of: Any) -> list[float]:
+    """What the model was learned for, the larger the better, of points or measurements: the accuracy or, where mistakes are not
+    all alike, 1 - loss."""
+    values = [learned_for(model, each.loss, each.accuracy)[1] for each in of]
+    return [1 - value for value in values] if model.weighted else values
+
+
+def curve(model: Model) -> tuple[list[float], list[float]]:
+    """Costs and scores of the points of its frontier."""
+    return [p.cost for p in model.frontier], scores(model, model.frontier)
+
+
+def works_at(model: Model) -> tuple[float, float]:
+    """Cost and score that are expected at its budget."""
+    expected = model.expected
+    return expected["cost"], scores(model, [SimpleNamespace(**expected)])[0]
+
+
+def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
+    """What `plots.frontier` draws of a model; with test points where a problem, cases whose classes are known, is given."""
+    if problem is not None and not isinstance(problem, Problem):
+        raise InputError("besides a model, its cases can be given, as model.problem(X, y) makes them")
+    validation, test, best = curve(model), None, works_at(model)
+    prior = validation[1][0]
+    if problem is not None:
+        found = [measure(problem.labelled(), model.arm(point), model.cap) for point in model.frontier]
+        here = measure(problem, model.policy, model.cap)
+        test = [m.cost for m in found], scores(model, found)
+        prior, best = test[1][0], (here.cost, scores(model, [here])[0])
+    words = f"{'1 - expected ' if model.weighted else ''}{learned_for(model, 0, 0)[0]}"
+    return {
+        "points_validation": validation, "points_test": test, "chosen": np.arange(len(model.frontier)), "prior": prior,
+        "everything": (float(model.schema.prices.money(model.schema.prices.total)), None),
+        "budget": None if model.budget == Budget() else model.budget, "unit": model.unit, "score": words, "best": best,
+    }  # fmt: skip
+
+
+def records_of(model: Model) -> list[Any]:
+    """How its training went, as far as a model keeps it: by the paper's algorithm, cost in training and score in validation."""
+    areas = model.facts.get("areas")
+    if areas is not None:
+        return [SimpleNamespace(step=step, area=area) for step, area in areas]
+    nothing = float("nan")
+    return [
+        SimpleNamespace(
+            step=step, lam=lam, train=SimpleNamespace(cost=cost, loss=nothing, accuracy=nothing),
+            validation=SimpleNamespace(cost=nothing, loss=loss, accuracy=accuracy),
+        )
+        for step, lam, cost, loss, accuracy in model.facts.get("records", [])
+    ]  # fmt: skip
+
+
+def used(model: Model) -> Usage:
+    """What was bought of the cases that the fit kept apart."""
+    found = usage(model)
+    if found is None:
+        raise InputError(
+            "what this model buys at its budget is not recorded in it; give the cases to look at, "
+            "Report(problem, model.rollout(problem)) where problem is model.problem(X, y)"
+        )
+    return found
+
+
+def known_by_all(model: Model) -> NDArray[np.bool_]:
+    """F: the tests that everyone knows from the start."""
+    return np.isin(np.array(model.schema.tests, object), np.array(model.known, object))

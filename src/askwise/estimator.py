@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from askwise.core.budget import Budget
+from askwise.core.checks import distinct
 from askwise.core.config import TrainConfig
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
@@ -49,8 +50,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         {name: (price, tests that share it)}.
     derived : dict, optional
         {test: tests it is computed from}.
-    loss : array of shape (n_classes, n_classes), optional
-        loss[truth, decision], classes sorted; 0/1 loss by default.
+    loss : array of shape (n_classes, n_classes), frame or dict, optional
+        loss[truth, decision], classes sorted; as a frame, or {truth: {decision: loss}}, by name. 0/1 loss by default.
     class_weight : dict or 'balanced', optional
         Multiplies the losses of cases of a class.
     known : sequence of names, or boolean mask of shape (n_rows, n_tests)
@@ -193,6 +194,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if costs is not None and not isinstance(costs, Mapping):
             if isinstance(costs, str) or not hasattr(costs, "__len__"):
                 raise InputError(f"costs are {costs!r}; they must be by name of the test, or one for each")
+            if hasattr(costs, "items"):  # a column of a frame, which may have a name twice
+                distinct([name for name, _ in costs.items()], "test of the costs")
             costs = dict(costs.items()) if hasattr(costs, "items") else list(costs)
         needs = needed(self.external, encoding.columns)
         return schema_of(encoding, classes.tolist(), costs, self.reveals, self.setup, self.derived, needs)

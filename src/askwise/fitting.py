@@ -131,6 +131,7 @@ def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     for name in columns:
         if not rows or name not in rows[0]:
             raise InputError(f"{path.name!r} has no column {name!r}; it must have the columns {', '.join(columns)}")
+    checks.distinct(rows[0], f"column of {path.name!r}")
     found = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
     checks.distinct([row[columns[0]] for row in found], f"{columns[0]} in {path.name!r}")
     return found
@@ -138,16 +139,17 @@ def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
 
 def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
     """A loss matrix with named rows and columns, in the order of the classes."""
-    names = [str(c) for c in classes]
-    lines = _cells(path)
-    table = {row[0]: dict(zip(lines[0][1:], row[1:], strict=True)) for row in lines[1:]}
-    for name in names:
-        if name not in table or name not in lines[0][1:]:
-            raise InputError(f"{path.name!r} has no row or no column for the class {name!r}; it needs both for every class")
+    rows = _cells(path)
+    if not rows:
+        raise InputError(f"{path.name!r} is empty; it needs a row and a column for every class")
+    for kind, names in (("column", rows[0][1:]), ("row", [row[0] for row in rows[1:]])):
+        checks.distinct(names, f"{kind} of {path.name!r}")  # here, since a dict has each name once
+    table = {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[1:]}
     try:
-        return np.array([[float(table[a][b]) for b in names] for a in names])
+        losses = [[float(x) for x in row] for row in checks.by_class(table, [str(c) for c in classes], repr(path.name))]
     except ValueError as error:
-        raise InputError(f"{path.name!r}: {error}; losses must be numbers") from None
+        raise error if isinstance(error, InputError) else InputError(f"{path.name!r}: {error}; losses must be numbers") from None
+    return np.array(losses)
 
 
 def _check_out(out: Path, given: argparse.Namespace) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.errors import InputError, did_you_mean
+from askwise.core.prices import LEAST, MOST, exact
+from askwise.errors import InputError, did_you_mean, quoted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -93,20 +94,59 @@ def known(given: Any, tests: Sequence[str], available: Bools | None, n: int) -> 
     return array
 
 
-def loss(given: Any, K: int, class_weight: Doubles | float) -> Doubles:
+def loss(given: Any, classes: Sequence[Any], class_weight: Doubles | float) -> Doubles:
     """K, K: loss[truth, decision], each row times the weight of its class."""
+    K = len(classes)
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        given = by_class(given, classes, "the loss matrix")
     try:
         losses = 1.0 - np.eye(K) if given is None else np.array(given, np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise InputError(f"the loss matrix must be {K} rows of {K} numbers, loss[truth, decision]") from None
     if losses.shape != (K, K):
         raise InputError(f"the loss matrix has shape {losses.shape}; for {K} classes it must be {(K, K)}, loss[truth, decision]")
-    if not np.isfinite(losses).all() or (losses < 0).any():
-        raise InputError("the loss matrix holds a value that is negative or not finite; losses must be finite numbers, 0 or more")
+    _amounts(losses, classes, "the loss matrix")
     losses *= np.reshape(class_weight, (-1, 1))
     if not losses.any():
         raise InputError("the loss matrix, with the class weights, is all zeros, so no decision matters")
+    _amounts(losses, classes, "the loss matrix, with the class weights,")
     return losses
+
+
+def _amounts(losses: Doubles, classes: Sequence[Any], what: str) -> None:
+    """Refuses a loss that cannot be computed with, and says which one it is."""
+    usual = (losses >= float(LEAST)) & (losses <= float(MOST))
+    for truth, decision in np.argwhere(~usual & (losses != 0)).tolist():
+        value = losses[truth, decision]
+        fault = "too small or too large" if value > 0 and np.isfinite(value) else "negative or not finite"
+        raise InputError(f"{what} holds {value:g} for deciding {classes[decision]!r} where {classes[truth]!r} is true, which is "
+                         f"{fault}; losses must be finite numbers, 0 or from 1e-12 to 1e15")  # fmt: skip
+
+
+def by_class(given: Any, classes: Sequence[Any], what: str) -> Any:
+    """A frame, or {truth: {decision: value}}, as rows in the order of the classes. It has each class once, and nothing else."""
+    if isinstance(given, Mapping):
+        rows = {truth: dict(row) if isinstance(row, Mapping) else {} for truth, row in given.items()}
+        names = {"row": list(rows), "column": list(dict.fromkeys(name for row in rows.values() for name in row))}
+    else:
+        names = {"row": list(getattr(given, "index", range(len(given)))), "column": list(given.columns)}
+        if [*names.values()] == [[*range(len(classes))]] * 2:  # not named, so in order
+            return np.asarray(given)
+        cells = zip(names["row"], np.asarray(given).tolist(), strict=True)
+        rows = {truth: dict(zip(names["column"], row, strict=True)) for truth, row in cells}
+    for kind, there in names.items():
+        for name in there:
+            if name not in classes:
+                raise InputError(f"{what} has a {kind} {name!r}, which is not a class; {did_you_mean(name, classes)}")
+        distinct(there, f"{kind} of {what}")
+        for name in classes:
+            if name not in there:
+                raise InputError(f"{what} has no row or no column for the class {name!r}; it needs both for every class")
+    for truth in classes:
+        for decision in classes:
+            if decision not in rows[truth]:
+                raise InputError(f"{what} does not say what deciding {decision!r} where {truth!r} is true loses; say it")
+    return [[rows[truth][decision] for decision in classes] for truth in classes]
 
 
 def row_weights(given: Any, labels: Ints | None, K: int, n: int) -> Doubles:
@@ -119,7 +159,7 @@ def row_weights(given: Any, labels: Ints | None, K: int, n: int) -> Doubles:
         weights = np.asarray(given, np.float64)
     except (ValueError, TypeError):
         raise InputError(right) from None
-    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+    if weights.shape != (n,) or not np.isfinite(weights.sum()) or (weights < 0).any() or not weights.any():
         raise InputError(right)
     return weights
 
@@ -128,11 +168,14 @@ def class_weights(given: Mapping[Any, Any] | str, labels: Ints | None, classes: 
     """K: by class, 1 for those not named, or balanced."""
     if isinstance(given, str):
         return _balanced(given, labels, len(classes))
+    if not hasattr(given, "items"):
+        raise InputError(f"the class weights are {quoted(given)}; they must be 'balanced' or like {{{classes[0]!r}: 2}}")
     for name, value in given.items():
         if name not in classes:
             raise InputError(f"a weight is given for {name!r}, which is not a class; {did_you_mean(name, classes)}")
-        if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value < 0:
-            raise InputError(f"the weight of class {name!r} is {value!r}; it must be a finite number, 0 or more")
+        if not isinstance(value, (int, float, np.number)):
+            raise InputError(f"the weight of class {name!r} is {quoted(value)}; it must be a finite number, 0 or more")
+        exact(value, f"the weight of class {name!r}")
     return np.array([given.get(c, 1.0) for c in classes], np.float64)
 
 

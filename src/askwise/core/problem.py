@@ -180,7 +180,8 @@ class Problem:
         if names is not None and names.shape != (n,):
             raise InputError(f"the case ids have shape {names.shape}; there must be one for each of {n} rows")
         draws = None if weight is None else checks.row_weights(weight, labels, K, n)
-        losses = checks.loss(loss, K, 1.0 if class_weight is None else checks.class_weights(class_weight, labels, schema.classes))
+        weights = 1.0 if class_weight is None else checks.class_weights(class_weight, labels, schema.classes)
+        losses = checks.loss(loss, schema.classes, weights)
         return cls(schema, data, labels, available, mask, losses, draws, answers, names)
 
     def __len__(self) -> int:

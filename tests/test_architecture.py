@@ -13,7 +13,7 @@ FILES = sorted(SRC.rglob("*.py"))
 CORE = sorted((SRC / "core").glob("*.py"))
 
 LEVELS = [
-    {"errors", "files", "pages"},
+    {"errors", "files", "pages", "texts"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "data"},
     {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "providers", "usage"},

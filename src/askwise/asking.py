@@ -15,6 +15,7 @@ from askwise.files import check_out, write_whole
 from askwise.model import Model
 from askwise.providers import Decided, decide_many
 from askwise.session import TRACE, Session, Step
+from askwise.texts import printable, split
 
 HELP = """answer with a value, or:
   why                 why this test, and what is expected
@@ -140,7 +141,7 @@ def _value(model: Model, test: str, text: str) -> tuple[Any, bool]:
     fields = model.form.fields(test)
     if len(fields) == 1:
         return _unquoted(text), outside
-    parts = [part.strip() for part in text.split(";")]
+    parts = [part.strip() for part in split(text)]
     if len(parts) != len(fields):
         names = "; ".join(field.column for field in fields)
         raise InputError(f"test {test!r} has {len(fields)} values; type them in this order, separated by ;: {names}")
@@ -169,7 +170,7 @@ def _pair(text: str, where: str) -> tuple[str, str]:
 
 
 def _money(session: Session, amount: float) -> str:
-    return f"{amount:.6g} {session.model.unit}".rstrip()
+    return f"{amount:.6g} {printable(session.model.unit)}".rstrip()
 
 
 def _question(session: Session, step: Step) -> str:
@@ -177,7 +178,8 @@ def _question(session: Session, step: Step) -> str:
     fields = session.model.form.fields(_asked(step))
     shared = f", {_money(session, step.shared)} of it shared" if step.shared else ""
     what = "; ".join(_range(field) if len(fields) == 1 else f"{field.column} {_range(field)}".rstrip() for field in fields)
-    return f"{step.test} (costs {_money(session, step.price)}{shared}) {what}: ".replace("  ", " ").replace(" :", ":")
+    asked = f"{step.test} (costs {_money(session, step.price)}{shared}) {what}: ".replace("  ", " ").replace(" :", ":")
+    return printable(asked)
 
 
 def _range(field: Any) -> str:
@@ -194,13 +196,13 @@ def _range(field: Any) -> str:
 
 def _brief(session: Session, step: Step) -> str:
     if step.test is not None:
-        return f"{step.test} would come next, for {_money(session, step.price or 0)}; {_beliefs(step)}"
-    return f"it would be decided: {step.decision} ({_sure(session, step)})"
+        return f"{printable(step.test)} would come next, for {_money(session, step.price or 0)}; {_beliefs(step)}"
+    return f"it would be decided: {printable(step.decision)} ({_sure(session, step)})"
 
 
 def _beliefs(step: Step) -> str:
     best = sorted(step.probabilities.items(), key=lambda pair: -pair[1])[:4]
-    return ", ".join(f"{name} {p:.3f}" for name, p in best)
+    return ", ".join(f"{printable(name)} {p:.3f}" for name, p in best)
 
 
 def _sure(session: Session, step: Step) -> str:
@@ -211,7 +213,7 @@ def _sure(session: Session, step: Step) -> str:
 
 def _losses(step: Step) -> str:
     least = sorted(step.losses.items(), key=lambda pair: pair[1])[:4]
-    return "expected loss if decided now: " + ", ".join(f"{name} {loss:.3g}" for name, loss in least)
+    return "expected loss if decided now: " + ", ".join(f"{printable(name)} {loss:.3g}" for name, loss in least)
 
 
 def _why(session: Session, step: Step) -> str:
@@ -219,12 +221,12 @@ def _why(session: Session, step: Step) -> str:
     lines = [step.reason, f"believed now: {_beliefs(step)}", *([_losses(step)] if session.model.weighted else [])]
     if step.test is not None:
         lines.append(f"expected: {_money(session, e.cost)} more, {_money(session, e.total)} in all, accuracy {e.accuracy:.3f}")
-    return "\n".join(f"  {line}" for line in lines)
+    return "\n".join(f"  {printable(line)}" for line in lines)
 
 
 def _decision(session: Session, step: Step) -> str:
     everything = session.model.schema.prices.money(session.model.schema.prices.total)
-    return (f"decision: {step.decision} ({_sure(session, step)}), cost {_money(session, step.cost)} of "
+    return (f"decision: {printable(step.decision)} ({_sure(session, step)}), cost {_money(session, step.cost)} of "
             f"{_money(session, everything)}; {step.reason}")  # fmt: skip
 
 
@@ -251,9 +253,9 @@ def simulate(given: argparse.Namespace, model: Model) -> None:
     for name, d in zip(names, done, strict=True):
         path = ", ".join(f"{test}={value}" for test, value in d.session.answers.items()) or "nothing asked"
         sure = _sure(d.session, d.session.next()) if model.weighted else f"{d.probability:.3f}"
-        print(f"{name}: {path} -> {d.decision} ({sure}), cost {_money(d.session, d.cost)}")
+        print(f"{printable(name)}: {printable(path)} -> {printable(d.decision)} ({sure}), cost {_money(d.session, d.cost)}")
     cost, asked = np.mean([d.cost for d in done]), np.mean([len(d.tests) for d in done])
-    print(f"{len(done)} cases, mean cost {cost:.4g} {model.unit}".rstrip() + f", {asked:.3g} tests each on average")
+    print(f"{len(done)} cases, mean cost {cost:.4g} {printable(model.unit)}".rstrip() + f", {asked:.3g} tests each on average")
 
 
 def simulated(model: Model, table: Any, names: list[str], ids: Any = None, budget: Any = None) -> list[Decided]:

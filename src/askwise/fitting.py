@@ -24,6 +24,7 @@ from askwise.evaluate import Report
 from askwise.files import check_out, remove_leftovers
 from askwise.model import Model
 from askwise.report import PAGE, PICTURES, Held, beside, card, describe, frontier_table, results, write_pictures
+from askwise.texts import split, unescaping
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,7 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _names(text: str | None, separator: str = ";") -> list[str]:
-    return [name.strip() for name in text.split(separator)] if text else []
+    return [name.strip() for name in split(text or "", separator)]
 
 
 def _cells(path: Path) -> list[list[str]]:
@@ -351,7 +352,8 @@ class Progress:
         area = f"validation area {record.area:.4f}  " if hasattr(record, "area") else ""
         found = f"{area}cost {record.cost:.3g}  validation loss {record.validation.loss:.3g}  lambda {record.lam:.4g}"
         line = f"{bar}step {record.step}  {found}{left}"
-        print(f"\r{line:<100}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+        to = unescaping(sys.stderr)
+        print(f"\r{line:<100}" if self.live else line, end="" if self.live else "\n", file=to, flush=True)
 
     def end(self) -> None:
         if self.live and self.last:

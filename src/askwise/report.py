@@ -12,6 +12,7 @@ from askwise.evaluate import Report
 from askwise.files import write_whole
 from askwise.model import Model
 from askwise.pages import Block, Code, Heading, Picture, Words, html
+from askwise.texts import printable
 from askwise.usage import learned_for, usage
 
 PICTURES, PAGE = (".png", ".svg"), ".html"  # endings of what is written beside a model
@@ -37,11 +38,11 @@ def describe(model: Model) -> str:
     """Some sentences about a model."""
     schema, expected, best = model.schema, model.expected, model.saturation
     total = schema.prices.money(schema.prices.total)
-    unit = f" {model.unit}" if model.unit else ""
+    unit = f" {printable(model.unit)}" if model.unit else ""
     kind, here = learned_for(model, expected["loss"], expected["accuracy"])
     there = learned_for(model, best.loss, best.accuracy)[1]
     lines = [
-        f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(str(c) for c in schema.classes)}",
+        f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
         f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected['cost']:.4g}{unit}, {kind} {here:.4f} on validation cases",

@@ -21,6 +21,7 @@ from askwise.errors import InputError
 from askwise.files import whole
 from askwise.fitting import ids_of
 from askwise.model import Model
+from askwise.texts import cell, joined, split, unescaping
 
 BATCH = 65_536  # rows that are decided at a time
 LOCAL = "local"
@@ -188,12 +189,21 @@ def _frame(data: bytes) -> Any:
     import pandas
 
     frame = pandas.read_parquet(io.BytesIO(data))
-    frame["tests"] = [tuple(tests.split(";")) if tests else () for tests in frame["tests"]]
+    frame["tests"] = [tuple(split(tests)) for tests in frame["tests"]]
     return frame
 
 
 def _joined(frame: Any) -> Any:
-    return frame.assign(tests=[";".join(tests) for tests in frame["tests"]])
+    return frame.assign(tests=[joined(tests) for tests in frame["tests"]])
+
+
+def _cells(frame: Any) -> Any:
+    """What a spreadsheet may open: words that look like formulas are marked, each test's name on its own."""
+    safe = frame.assign(tests=[joined(map(cell, tests)) for tests in frame["tests"]])
+    for name in safe.columns:
+        if safe[name].dtype.kind not in "biuf":
+            safe[name] = [cell(value) if isinstance(value, str) else value for value in safe[name]]
+    return safe.rename(columns=cell)
 
 
 # ---------------------------------------------------------------------- output
@@ -205,7 +215,8 @@ Write = Callable[[Any], None]
 def _writer(out: Path | None, as_json: bool) -> Iterator[Write]:
     """Takes frames one after the other. A file is there when all of them are written, and not before."""
     if out is None:
-        with _text(sys.stdout, as_json) as write:
+        shown = sys.stdout if sys.stdout.isatty() and not as_json else unescaping(sys.stdout)
+        with _text(shown, as_json) as write:
             yield write
         return
     with whole(out) as path:
@@ -227,7 +238,7 @@ def _text(file: Any, as_json: bool) -> Iterator[Write]:
             lines = json.dumps(frame.to_dict(orient="records"), default=str)
             file.write(("[" if first else ", ") + lines[1:-1])
         else:
-            file.write(_joined(frame).to_csv(index=False, header=first, lineterminator="\n"))
+            file.write(_cells(frame).to_csv(index=False, header=first, lineterminator="\n"))
         first = False
 
     yield write

@@ -8,19 +8,25 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from askwise.cli.examples import EXAMPLES
 from askwise.errors import AskwiseError, Doubt, InputError, WriteError
 from askwise.files import is_special, named
+from askwise.texts import Escaping, printable
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command. 0: done; 1: a file could not be written, or tasks of a bench failed; 2: something was wrong with what was
     given; 130: interrupted; 143: a bench ended by SIGTERM."""
     words = sys.argv[1:] if argv is None else argv
+    with redirect_stdout(Escaping(sys.stdout)), redirect_stderr(Escaping(sys.stderr)):
+        return _run(words)
+
+
+def _run(words: list[str]) -> int:
     # the command of two words: its second would be taken for the name of a plan
     given = parser().parse_args([" ".join(words[:2]), *words[2:]] if words[:2] == ["bench", "report"] else words)
     try:
@@ -29,11 +35,11 @@ def main(argv: list[str] | None = None) -> int:
             sys.stdout.flush()  # here, where a full disk can still be told
         return int(code)
     except WriteError as error:
-        print(f"askwise: {error}", file=sys.stderr)
+        print(f"askwise: {printable(error)}", file=sys.stderr)
         _drop(sys.stdout)
         return 1
     except AskwiseError as error:
-        print(f"askwise: {error}", file=sys.stderr)
+        print(f"askwise: {printable(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -41,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        print(f"askwise: {error}", file=sys.stderr)
+        print(f"askwise: {printable(error)}", file=sys.stderr)
         return 1
 
 
@@ -60,7 +66,7 @@ def _doubts() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *more: Any) -> None:
         if issubclass(category, Doubt):
-            print(f"askwise: {message}", file=sys.stderr)
+            print(f"askwise: {printable(message)}", file=sys.stderr)
         else:
             usual(message, category, *more)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from askwise.errors import AskwiseError, InputError
 from askwise.files import write_whole
+from askwise.texts import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ def inches(text: str, size: float) -> float:
 
 def short(name: Any, most: int = 30) -> str:
     """A name on one line, with its middle left out if it is long: the end often tells two names apart."""
-    text = " ".join(str(name).split()) or "?"
+    text = printable(" ".join(str(name).split())) or "?"
     left = (most - 1) * 2 // 3
     return text if len(text) <= most else f"{text[:left].rstrip()}…{text[len(text) - (most - 1 - left) :].lstrip()}"
 
@@ -81,7 +82,7 @@ def count(n: int, thing: str) -> str:
 
 def money(label: str, unit: str) -> str:
     """A label with the unit of money, if that has a name."""
-    return f"{label} ({unit})" if unit else label
+    return f"{label} ({printable(unit)})" if unit else label
 
 
 def known_of(report: Report) -> NDArray[np.bool_] | None:

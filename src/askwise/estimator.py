@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from askwise.core.budget import Budget
-from askwise.core.checks import distinct
+from askwise.core.checks import distinct, labels
 from askwise.core.config import TrainConfig
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
@@ -138,7 +138,6 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         problem, validation, encoding, known, seed = self.prepared(X, y)
         self.model_ = self._train(problem, validation, encoding, known, seed, watch, run)
-        self.classes_ = np.unique(_target(y, len(X)))
         return self
 
     def prepared(self, X: Any, y: Any) -> tuple[Problem, Problem, Encoding, tuple[str, ...], int]:
@@ -167,7 +166,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         problem = part(train).trainable()
         chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem
-        self.validation_rows_ = validation
+        self.classes_, self.validation_rows_ = classes, validation
         return problem, chosen_from, encoding, everyone, seed
 
     def _check_settings(self) -> None:
@@ -309,7 +308,7 @@ def _target(y: Any, n: int) -> NDArray[Any]:
         raise InputError(f"the target is missing in row {row}; remove rows without a target")
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise InputError(f"the target is inf in row {int(np.argmax(np.isinf(values)))}; it must be a class")
-    flat: NDArray[Any] = np.asarray(column_or_1d(y, warn=True))
+    flat: NDArray[Any] = np.asarray(column_or_1d(labels(values), warn=True))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # many classes are no error

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.core import checks
 from askwise.data.encode import Encoding
 from askwise.data.frames import columns_of, read_header, read_table
 from askwise.data.prepare import Split, schema_of, split, stratified
@@ -34,7 +35,7 @@ def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | No
     y = table[target]
     if y.isna().any():
         raise InputError(f"the target {target!r} is missing in row {int(np.flatnonzero(y.isna())[0])}; remove such rows")
-    labels = y.to_numpy()
+    labels = checks.labels(y.to_numpy(), f"the target {target!r}")
     classes = np.unique(labels).tolist()
     if 2 * len(classes) > len(labels):
         raise InputError(f"the target {target!r} has {len(classes)} different values in {len(labels)} rows; it must be a class "

@@ -58,6 +58,55 @@ def _first_text(data: NDArray[Any]) -> tuple[int, int]:
     raise AssertionError("all values are numbers")
 
 
+LONGEST_LABEL = 1000  # characters
+
+
+def labels(values: Any, what: str = "the target") -> NDArray[Any]:
+    """N: classes of a sort that every file can keep and give back: texts, whole numbers, numbers, or true and false."""
+    given = np.asarray(values)
+    right = "a class must be a text, a number, or true or false; make it a text"
+    if given.dtype.kind == "T":  # NumPy's texts of any length
+        given = np.array(given.tolist())
+    if given.dtype.kind == "O":
+        given = _of_one_sort(given, what, right)
+    if given.dtype.kind not in "biufUO" or (given.dtype.kind == "f" and given.dtype.itemsize > 8):
+        raise InputError(f"{what} holds values of type {given.dtype}; {right}")
+    if given.dtype.kind == "u" and (given > np.uint64(2**63 - 1)).any():
+        raise InputError(f"{what} holds {given.max()}; a class that is a whole number must be below 2 ** 63, or be made a text")
+    if given.dtype.kind in "UO":
+        for text in set(given.ravel().tolist()):
+            if len(text) > LONGEST_LABEL or "\0" in text:
+                raise InputError(f"{what} holds {quoted(text)}, which has {len(text)} characters; "
+                                 f"a class may have {LONGEST_LABEL}, none of them the character 0")  # fmt: skip
+    return given
+
+
+def _of_one_sort(given: NDArray[Any], what: str, right: str) -> NDArray[Any]:
+    """Python's own values as an array of their sort; texts stay as they are."""
+    sorts: dict[str, Any] = {
+        "text": str,
+        "true or false": (bool, np.bool_),
+        "whole number": (int, np.integer),
+        "number": (float, np.floating),
+    }
+    first: dict[str, int] = {}
+    values = given.ravel().tolist()
+    for row, value in enumerate(values):
+        sort = next((name for name, types in sorts.items() if isinstance(value, types)), None)
+        if sort is None:
+            kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+            raise InputError(f"{what} holds {quoted(value)} in row {row}, which is of type {kind}; {right}")
+        first.setdefault(sort, row)
+    if set(first) == {"text"}:
+        return given
+    made = np.array(values)
+    mixed = len(first) > 1 and {*first} != {"whole number", "number"}
+    if mixed or made.dtype.kind == "O" or made.tolist() != values:
+        said = " and ".join(f"{quoted(values[row])} in row {row}" for row in first.values())
+        raise InputError(f"{what} holds {said}; classes must be all texts, all numbers of at most 64 bits, or all true or false")
+    return made.reshape(given.shape)
+
+
 def codes(values: Any, classes: Sequence[Any], n: int, what: str) -> Ints:
     """N: the index of each value among the classes."""
     given = np.asarray(values)

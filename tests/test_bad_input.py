@@ -211,12 +211,14 @@ def folder(tmp_path_factory, fitted):
     texts = {
         "twice": "age,age,diagnosis\n1,2,ill\n3,4,well\n", "ragged": "age,diagnosis\n1,ill\n3,4,5,well\n", "empty": "",
         "headonly": "age,diagnosis\n", "semicolons": "age;diagnosis\n1;ill\n",
+        "thousands": "age;pressure;scan;diagnosis\n1,234;1;1;ill\n2,345;2;2;well\n",
         # price lists
         "p": "test,cost\nage,1\npressure,2\nscan,3\n", "p-lacks": "test,cost\nage,1\nscan,3\n",
         "p-negative": "test,cost\nage,-1\npressure,2\nscan,3\n", "p-text": "test,cost\nage,dear\npressure,2\nscan,3\n",
         "p-typo": "test,cost\nage,1\npresure,2\nscan,3\n", "p-columns": "test,price\nage,1\n",
         "p-twice": "test,cost\nage,1\nage,9\npressure,2\nscan,3\n", "p-comma": "test,cost\nage,1,5\npressure,2\nscan,3\n",
         "p-short": "test,cost\nage\npressure,2\nscan,3\n", "p-semicolons": "test;cost\nage;1\n",
+        "p-thousands": 'test,cost\nage,"1,234"\npressure,2\nscan,3\n',
         # other settings
         "s-short": "setup,cost,tests\ndraw,1\n", "s-typo": "setup,cost,tests\ndraw,1,age;presure\n",
         "s-twice": "setup,cost,tests\ndraw,1,age\ndraw,2,scan\n",
@@ -229,6 +231,9 @@ def folder(tmp_path_factory, fitted):
         (here / f"{name}.csv").write_text(text)
     (here / "p-latin.csv").write_bytes("test,cost\nage,1\npressure,2\nscän,3\n".encode("latin-1"))
     (here / "latin.csv").write_bytes("age,diagnosis\n1,müde\n2,wach\n".encode("latin-1"))
+    (here / "cyrillic.csv").write_bytes("age,diagnosis\n1,жар\n2,нет\n".encode("cp1251"))
+    (here / "p-cyrillic.csv").write_bytes("test,cost\nжар,1\n".encode("cp1251"))
+    (here / "notatable.ods").write_bytes(b"PK")
     (here / "fake.askwise").write_text("no model")
     (here / "notatable.xlsx").write_bytes(b"PK")
     return here
@@ -242,7 +247,8 @@ BAD = {
     "fit cases.csv": "say which column of 'cases.csv' holds the class: --target COLUMN",
     "fit cases.csv --target diagnoses": "'cases.csv' has no column 'diagnoses'; did you mean 'diagnosis'?",
     "fit nothing.csv --target diagnosis": "there is no file",
-    "fit notatable.xlsx --target diagnosis": "unknown sort",
+    "fit notatable.xlsx --target diagnosis": "'notatable.xlsx' cannot be read as a table: it is no .xlsx file",
+    "fit notatable.ods --target diagnosis": "unknown sort",
     "fit onlyill.csv --target diagnosis": "all rows are of one class, 'ill'",
     "fit hole.csv --target diagnosis": "the target 'diagnosis' is missing in row 4",
     "fit continuous.csv --target diagnosis": "continuous",
@@ -251,8 +257,20 @@ BAD = {
     "fit ragged.csv --target diagnosis": "'ragged.csv'",
     "fit empty.csv --target diagnosis": "'empty.csv'",
     "fit headonly.csv --target diagnosis": "'headonly.csv' has no rows",
-    "fit semicolons.csv --target diagnosis": "not by ';'",
-    "fit latin.csv --target diagnosis": "'latin.csv' cannot be read",
+    "fit semicolons.csv --target diagnosis --sep ,": "the one column 'age;diagnosis'; say what separates its columns with --sep",
+    "fit semicolons.csv --target diagnosis": "all rows are of one class, 'ill'",
+    "fit cyrillic.csv --target diagnosis": "'cyrillic.csv' cannot be read as a table: it is not UTF-8, and its encoding",
+    "fit latin.csv --target diagnosis --encoding utf-8": "'latin.csv' cannot be read as utf-8 (invalid start byte); give its",
+    "fit cases.csv --target diagnosis --encoding utf-9": "--encoding is 'utf-9', which is unknown; it must be like utf-8",
+    "fit cases.csv --target diagnosis --sep ::": "--sep is '::'; it must be one character",
+    "fit cases.csv --target diagnosis --decimal ;": "--decimal is ';'; it must be . or ,",
+    "fit cases.csv --target diagnosis --sheet A": "--sheet is for .xlsx files, and 'cases.csv' is none; leave it out",
+    "fit --data thyroid --sep ;": "--sep is for files, and 'thyroid' is none",
+    "fit thousands.csv --target diagnosis": "column 'age' holds '1,234' in line 2, which is 1234 or 1.234; say which is",
+    "predict m.askwise semicolons.csv --sep |": "say what separates its columns with --sep",
+    "predict m.askwise thousands.csv": "column 'age' holds '1,234' in line 2, which is 1234 or 1.234; say which is the",
+    "evaluate m.askwise thousands.csv --target diagnosis": "say which is the decimal mark: --decimal . or --decimal ,",
+    "ask m.askwise --simulate thousands.csv": "say which is the decimal mark: --decimal . or --decimal ,",
     "fit justtarget.csv --target diagnosis": "there are no columns",
     "fit --data thyroidd": "there is no data set 'thyroidd'; did you mean 'thyroid'?",
     # prices
@@ -265,8 +283,10 @@ BAD = {
     f"{FIT} --costs p-twice.csv": "'age'",
     f"{FIT} --costs p-comma.csv": "'p-comma.csv'",
     f"{FIT} --costs p-short.csv": "age",
-    f"{FIT} --costs p-semicolons.csv": "'p-semicolons.csv' has no column",
-    f"{FIT} --costs p-latin.csv": "'p-latin.csv'",
+    f"{FIT} --costs p-semicolons.csv": "test 'pressure' has no price",
+    f"{FIT} --costs p-thousands.csv": "the cost of 'age' in 'p-thousands.csv' is '1,234', which is 1234 or 1.234; write it",
+    f"{FIT} --costs p-latin.csv": "'scän'",
+    f"{FIT} --costs p-cyrillic.csv": "'p-cyrillic.csv' cannot be read as a table: it is not UTF-8",
     # other settings
     f"{FIT} --setup s-short.csv": "'s-short.csv'",
     f"{FIT} --setup s-typo.csv": "did you mean 'pressure'?",

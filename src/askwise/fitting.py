@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import re
 import sys
@@ -19,6 +18,9 @@ from numpy.typing import NDArray
 from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.data.external import Recorded
+from askwise.data.frames import read_cells
+from askwise.data.notation import ambiguous, plain
+from askwise.data.reading import OPTIONS, Reading
 from askwise.errors import InputError, StateError, WriteError, did_you_mean
 from askwise.evaluate import Report
 from askwise.files import check_out, remove_leftovers
@@ -45,6 +47,8 @@ def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> 
     if (given.cases is None) == (given.data is None):
         raise InputError("give either a file of cases or --data NAME")
     if given.data is not None:
+        if getattr(given, "test", None) is None:
+            reading_of(given).refuse(OPTIONS, given.data, "files")
         from askwise.data.named import raw
 
         named = raw(given.data)
@@ -55,7 +59,7 @@ def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> 
         return Table(_rows(named.table, rows), np.asarray(named.y)[rows], settings)
     from askwise.data.frames import columns_of, read_table
 
-    table = read_table(given.cases, text=[*text, given.ids])
+    table = read_table(given.cases, [*text, given.ids], reading_of(given))
     if given.target is None:
         raise InputError(f"say which column of {given.cases.name!r} holds the class: --target COLUMN")
     names = columns_of(table)
@@ -65,6 +69,11 @@ def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> 
     if y.isna().any():
         raise InputError(f"the target {given.target!r} is missing in row {int(np.flatnonzero(y.isna())[0])}; remove such rows")
     return Table(table.drop(columns=given.target), y.to_numpy(), {}, ids_of(table, given.ids) if part == "test" else None)
+
+
+def reading_of(given: argparse.Namespace) -> Reading:
+    """What the options say about how the file of cases is written."""
+    return Reading(**{name: getattr(given, name) for name in OPTIONS})
 
 
 def _rows(table: Any, rows: NDArray[np.int64]) -> Any:
@@ -111,43 +120,38 @@ def _names(text: str | None, separator: str = ";") -> list[str]:
     return [name.strip() for name in split(text or "", separator)]
 
 
-def _cells(path: Path) -> list[list[str]]:
-    """The fields of a small CSV file, as spreadsheets write it, all rows as long as the first."""
-    if not path.is_file():
-        raise InputError(f"there is no file {str(path)!r}")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path.name!r} is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8") from None
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(row)]
-    for i, row in enumerate(rows):
-        if len(row) != len(rows[0]):
-            raise InputError(f"{path.name!r} has {len(row)} fields in row {i} ({', '.join(row)}); it must be {len(rows[0])}")
-    return rows
-
-
 def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     """The rows of a small CSV file that must have these columns, the first of them without repetition."""
-    rows = _cells(path)
+    rows = read_cells(path)
     for name in columns:
         if not rows or name not in rows[0]:
             raise InputError(f"{path.name!r} has no column {name!r}; it must have the columns {', '.join(columns)}")
     checks.distinct(rows[0], f"column of {path.name!r}")
     found = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    for row in found:
+        if "cost" in row:
+            row["cost"] = amount(row["cost"], f"the cost of {row[columns[0]]!r} in {path.name!r}")
     checks.distinct([row[columns[0]] for row in found], f"{columns[0]} in {path.name!r}")
     return found
 
 
+def amount(text: str, what: str) -> str:
+    """An amount of a small file as Python writes it, so that it can have a decimal comma."""
+    if "," in text and ambiguous(text):
+        raise InputError(f"{what} is {text!r}, which is {plain(text, '.')} or {plain(text, ',')}; write it in one of these ways")
+    return plain(text, ",") or text if "," in text else text
+
+
 def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
     """A loss matrix with named rows and columns, in the order of the classes."""
-    rows = _cells(path)
+    rows = read_cells(path)
     if not rows:
         raise InputError(f"{path.name!r} is empty; it needs a row and a column for every class")
     for kind, names in (("column", rows[0][1:]), ("row", [row[0] for row in rows[1:]])):
         checks.distinct(names, f"{kind} of {path.name!r}")  # here, since a dict has each name once
     table = {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[1:]}
     try:
-        losses = [[float(x) for x in row] for row in checks.by_class(table, [str(c) for c in classes], repr(path.name))]
+        losses = [[float(amount(x, f"a loss in {path.name!r}")) for x in row] for row in checks.by_class(table, [str(c) for c in classes], repr(path.name))]
     except ValueError as error:
         raise error if isinstance(error, InputError) else InputError(f"{path.name!r}: {error}; losses must be numbers") from None
     return np.array(losses)
@@ -193,7 +197,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     out = given.out or Path(f"{given.data or 'model'}.askwise")
     _check_out(out, given)
     limit = None if given.time_limit is None else seconds_of(given.time_limit)
-    cases = cases_of(given, part="train", text=_names(given.categorical, ","))
+    cases = cases_of(given, part="train", text=[*_names(given.categorical, ","), *_names(given.ignore, ",")])
     settings = {**cases.settings, **settings_of(given)}
     gone = left_out(given, columns_of(cases.X))
     if "costs" in settings:  # what is left out may still have a price
@@ -281,7 +285,7 @@ def _check_test(given: argparse.Namespace, cases: Table, gone: Sequence[str]) ->
     """Before anything is trained: the cases of --test have the columns and the classes of those that are learned from."""
     from askwise.data.frames import columns_of
 
-    other = _test_file(given, _names(given.categorical, ","))
+    other = _test_file(given, [*_names(given.categorical, ","), *_names(given.ignore, ",")])
     names = columns_of(other.X)
     for name in columns_of(cases.X):
         if name not in names and name not in gone:

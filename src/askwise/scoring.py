@@ -17,6 +17,7 @@ from typing import Any
 from askwise.core import checks
 from askwise.data.external import Recorded
 from askwise.data.frames import read_table
+from askwise.data.reading import OPTIONS, RECOGNISED, Reading
 from askwise.errors import InputError
 from askwise.files import whole
 from askwise.fitting import ids_of
@@ -37,14 +38,18 @@ class Part:
     rows: int
 
 
-def predict(model: Model, cases: Path, ids: str | None, out: Path | None, as_json: bool, engine: str) -> None:
+def predict(
+    model: Model, cases: Path, ids: str | None, out: Path | None, as_json: bool, engine: str, how: Reading = RECOGNISED
+) -> None:
     """Decides for all cases and writes, or prints, the decisions in the order of the cases."""
     parts = parts_of(cases)
     if engine != LOCAL and parts is None:
         raise InputError(f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
                          "leave --engine out, or save the cases as Parquet")  # fmt: skip
+    if parts is not None:
+        how.refuse(OPTIONS, cases.name, "text and .xlsx files")
     if parts is None:
-        frames = iter([decided(model, read_table(cases, text=[*model.encoding.text, ids]), ids)])
+        frames = iter([decided(model, read_table(cases, [*model.encoding.text, ids], how), ids)])
     elif engine == LOCAL:
         frames = (frame for part in parts for frame in scored(model, part, ids))
     else:

@@ -12,14 +12,21 @@ from askwise.core import checks
 from askwise.data.encode import Encoding
 from askwise.data.frames import columns_of, read_header, read_table
 from askwise.data.prepare import Split, schema_of, split, stratified
+from askwise.data.reading import OPTIONS, Reading
 from askwise.errors import InputError, did_you_mean
 
+# what a plan may say of a file
+OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares", *OPTIONS)
 SHARES = (0.6, 0.2, 0.2)  # of the rows, for training, validation and test
 
 
 def check(folder: Path, source: dict[str, Any]) -> None:
     """Refuses what does not fit the header of the file: a row of zeros is prepared as its rows will be."""
-    names = _tests(source, read_header(folder / source["file"]))
+    try:
+        how = _reading(source)
+    except InputError as error:
+        raise InputError(f"{source['file']!r}: {error}") from None
+    names = _tests(source, read_header(folder / source["file"], how))
     try:
         encoding = Encoding.fit({name: np.zeros(1) for name in names}, **_encoded(source))
         schema_of(encoding, (False, True), **_prices(source))
@@ -29,7 +36,8 @@ def check(folder: Path, source: dict[str, Any]) -> None:
 
 def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
     """Its rows are split by class, and each column that is not left out is a test."""
-    table, target = read_table(folder / source["file"], text=source.get("categorical", ())), source["target"]
+    text = [*source.get("categorical", ()), *source.get("ignore", ())]
+    table, target = read_table(folder / source["file"], text, _reading(source)), source["target"]
     tests = _tests(source, columns_of(table))
     columns = {name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in tests}
     y = table[target]
@@ -61,6 +69,11 @@ def _tests(source: dict[str, Any], names: Sequence[str]) -> list[str]:
     if not tests:
         raise InputError(f"{source['file']!r} has no column beside its target and what `ignore` names; there must be one to buy")
     return tests
+
+
+def _reading(source: dict[str, Any]) -> Reading:
+    """What is said about how the file is written."""
+    return Reading(**{name: source.get(name) for name in OPTIONS})
 
 
 def _encoded(source: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from askwise.bench import own
 from askwise.bench.rows import identity
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.prices import exact
@@ -40,7 +41,6 @@ SETTINGS = (
 )
 OF_PLAN = ("name", "about", "data", "methods", *SETTINGS)
 OF_DATA = ("name", "without", *SETTINGS)
-OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares")
 OF_METHOD = ("name", "label", "only", "imputation", "options", *SETTINGS)
 
 
@@ -191,11 +191,10 @@ def _entries(given: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
 
 
 def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
-    from askwise.bench import own
     from askwise.data.named import cards
 
     if "file" not in entry:
-        for name in OF_FILE:
+        for name in own.OF_FILE:
             if name in entry:
                 raise InputError(f"data {entry.get('name')!r} has `{name}`, which is for files; name the file too")
         _known(entry, OF_DATA, f"data {entry.get('name')!r}")
@@ -206,7 +205,7 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
             )
         return {**entry, "without": _names(entry.get("without", []), f"`without` of {name!r}")}
     file = _word(entry["file"], "file")
-    _known(entry, (*OF_DATA, *OF_FILE), f"the data of {file!r}")
+    _known(entry, (*OF_DATA, *own.OF_FILE), f"the data of {file!r}")
     path = folder / file
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
@@ -222,7 +221,7 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
     """What is said about the columns of a file, each in its shape; whether the columns are there, the header tells."""
-    source = {name: entry[name] for name in OF_FILE if name in entry}
+    source = {name: entry[name] for name in own.OF_FILE if name in entry}
     for key in ("ignore", "categorical"):
         if key in source:
             source[key] = _names(source[key], f"`{key}` of {file!r}")

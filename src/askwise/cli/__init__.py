@@ -123,7 +123,8 @@ def parser() -> argparse.ArgumentParser:
 
     predict = command("predict", _predict, "buy and decide for new cases")
     predict.add_argument("model", type=Path)
-    predict.add_argument("cases", type=Path, help="CSV or Parquet file, or a folder of Parquet files, with one row per case")
+    predict.add_argument("cases", type=Path, help="CSV, .xlsx or Parquet file, or a folder of Parquet files, with a row per case")
+    _reading(predict)
     predict.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it comes first in the output")
     predict.add_argument("--out", type=Path, metavar="FILE",
                          help="file to write: .parquet, otherwise CSV, or JSON with --json (default: print)")  # fmt: skip
@@ -147,6 +148,7 @@ def parser() -> argparse.ArgumentParser:
     ask.add_argument("--trace", type=Path, metavar="FILE", help="JSON to write: all that was asked, answered, paid and believed")
     ask.add_argument("--simulate", type=Path, metavar="FILE", help="cases whose rows give the answers, instead of a person")
     ask.add_argument("--ids", metavar="COLUMN", help="of that file: the column that names the cases")
+    _reading(ask)
     _budget(ask)
     _json(ask)
 
@@ -171,6 +173,7 @@ def parser() -> argparse.ArgumentParser:
     _test(about)
     about.add_argument("--target", metavar="COLUMN", help="of that file: the column that holds the class")
     about.add_argument("--ids", metavar="COLUMN", help="of that file: the column that names the cases")
+    _reading(about)
     about.add_argument("--data", metavar="NAME", help="measure on the test rows of a named data set instead of a file")
     about.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to write to")
     _budget(about)
@@ -210,8 +213,18 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _reading(sub: argparse.ArgumentParser) -> None:
+    from dataclasses import fields
+
+    from askwise.data.reading import Reading
+
+    for option in fields(Reading):
+        sub.add_argument(f"--{option.name}", metavar=option.metadata["metavar"], help=option.metadata["words"])
+
+
 def _cases(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("cases", type=Path, nargs="?", help="CSV or Parquet file with one row per case")
+    sub.add_argument("cases", type=Path, nargs="?", help="CSV, Excel (.xlsx) or Parquet file with one row per case")
+    _reading(sub)
     sub.add_argument("--target", metavar="COLUMN", help="the column that holds the class")
     sub.add_argument("--data", metavar="NAME", help="a named data set instead of a file; see askwise datasets")
 
@@ -241,6 +254,7 @@ def _fit(given: argparse.Namespace) -> None:
 
 def _predict(given: argparse.Namespace) -> None:
     from askwise.files import check_out
+    from askwise.fitting import reading_of
     from askwise.scoring import predict
 
     if given.out is not None:
@@ -248,7 +262,7 @@ def _predict(given: argparse.Namespace) -> None:
         check_out(given.out, "the decisions", [given.model, given.cases, given.out if inside else None])
         if not given.json and given.out.suffix.lower() not in (".csv", ".parquet") and not is_special(given.out):
             raise InputError(f"the decisions cannot be written to {str(given.out)!r}; its name must end in .csv or .parquet")
-    predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine)
+    predict(_model(given), given.cases, given.ids, given.out, given.json, given.engine, reading_of(given))
 
 
 def _evaluate(given: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ of columns is one too. The columns of an array are called x0, x1, ...
 
 from __future__ import annotations
 
+import csv
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core import checks
+from askwise.data import excel, textfiles
+from askwise.data.reading import RECOGNISED, Reading
+from askwise.data.values import label
 from askwise.errors import InputError, did_you_mean
 
-_SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t"}
-_ENDINGS = (*_SEPARATORS, ".parquet")
+EXCEL, PARQUET = ".xlsx", ".parquet"
+_ENDINGS = (".csv", ".csv.gz", ".tsv", EXCEL, PARQUET)
 
 
 class Table:
@@ -94,89 +98,93 @@ def _array(X: Any) -> NDArray[Any]:
     return data
 
 
-def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = ()) -> Any:
-    """A pandas DataFrame from a file: .csv, .csv.gz, .tsv or .parquet.
+def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = (), how: Reading = RECOGNISED) -> Any:
+    """A pandas DataFrame from a file: .csv, .csv.gz, .tsv, .xlsx or .parquet. `how` says what cannot be recognised.
 
     Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing. The columns named in `text` stay as
     they are written: 007 is not 7 where it is a name.
     """
-    with _reading(path) as (pandas, file, separator):
-        frame = pandas.read_parquet(file) if separator is None else _read_text(pandas, file, separator, text)
+    with _reading(path, how) as (pandas, file, ending):
+        if ending == PARQUET:
+            frame = pandas.read_parquet(file)
+        else:
+            frame = (excel if ending == EXCEL else textfiles).read(pandas, file, text, how)
     checks.distinct(list(frame.columns), "column")
     if not len(frame):
         raise InputError(f"the file {file.name!r} has no rows")
     return frame
 
 
-def read_header(path: str | os.PathLike[str]) -> list[str]:
+def read_header(path: str | os.PathLike[str], how: Reading = RECOGNISED) -> list[str]:
     """The names of the columns of such a file, without its rows."""
-    with _reading(path) as (pandas, file, separator):
-        if separator is None:
+    with _reading(path, how) as (pandas, file, ending):
+        if ending == PARQUET:
             parquet = importlib.import_module("pyarrow.parquet")
             names = [str(name) for name in parquet.read_schema(file).empty_table().to_pandas().columns]
         else:
-            names = _header(pandas, file, separator)[1]
+            names = (excel if ending == EXCEL else textfiles).header(pandas, file, how)
     checks.distinct(names, "column")
     return names
 
 
+def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
+    """The fields of a small file, such as a list of prices, as they are written; all rows as long as the first."""
+    with _reading(path, RECOGNISED) as (pandas, file, ending):
+        if ending == PARQUET:
+            frame = pandas.read_parquet(file)
+            return [[str(name) for name in frame.columns], *([label(v) for v in row] for row in frame.itertuples(index=False))]
+        rows = excel.cells(file) if ending == EXCEL else textfiles.cells(file)
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise InputError(f"{file.name!r} has {len(row)} fields in row {i} ({', '.join(row)}); it must be {len(rows[0])}")
+    return rows
+
+
+def line_of(path: str | os.PathLike[str], row: int, how: Reading = RECOGNISED) -> int | None:
+    """The line of a text file, or the row of a sheet, where a row of its table is, counted from 1; None for Parquet."""
+    with _reading(path, how) as (_, file, ending):
+        return None if ending == PARQUET else (excel if ending == EXCEL else textfiles).line_of(file, row, how)
+
+
 @contextmanager
-def _reading(path: str | os.PathLike[str]) -> Iterator[tuple[Any, Path, str | None]]:
-    """pandas, the file, and what separates its columns, None for Parquet; what goes wrong meanwhile is told in one sentence."""
+def _reading(path: str | os.PathLike[str], how: Reading) -> Iterator[tuple[Any, Path, str]]:
+    """pandas, the file, and how its name ends; what goes wrong meanwhile is told in one sentence."""
     file = Path(path)
-    ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
     if file.is_dir():
         raise InputError(f"{str(path)!r} is a folder; name a file")
-    if ending is None:
-        raise InputError(f"the file {file.name!r} is of an unknown sort; its name must end in {', '.join(_ENDINGS)}")
+    ending = checked_ending(file, how)
     if not file.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     pandas = import_pandas()
     try:
-        yield pandas, file, _SEPARATORS.get(ending)
+        yield pandas, file, ending
     except InputError:
         raise
     except ImportError:
-        raise InputError("reading Parquet needs pyarrow; install 'askwise[tables]'") from None
-    except (ValueError, OSError, EOFError) as error:  # the errors of pandas and pyarrow for damaged files are ValueErrors
+        needs = "openpyxl; install 'askwise[excel]'" if ending == EXCEL else "pyarrow; install 'askwise[tables]'"
+        raise InputError(f"reading {ending} files needs {needs}") from None
+    except (
+        ValueError,
+        OSError,
+        EOFError,
+        csv.Error,
+    ) as error:  # the errors of pandas and pyarrow for damaged files are ValueErrors
         reason = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise InputError(f"the file {file.name!r} cannot be read as a table: {reason}") from None
 
 
-def _how(separator: str) -> dict[str, Any]:
-    """What pandas is told about every text file."""
-    return {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
-
-
-def _header(pandas: Any, file: Path, separator: str) -> tuple[list[str], list[str]]:
-    """The names of the columns of a text file, as they are written and without spaces around them."""
-    # Without a word, pandas renames the second of two columns of one name, and takes a value that is too many for the name of a
-    # row. So the header is read on its own first, and with it a row, which is refused here if it is longer.
-    written = list(pandas.read_csv(file, header=None, nrows=2, dtype=str, keep_default_na=False, **_how(separator)).iloc[0])
-    names = [name.strip() for name in written]
-    if "" in names:
-        raise InputError(f"column {names.index('') + 1} of {file.name!r} has no name; name it, or remove it (pandas writes such "
-                         "a column for the row numbers unless told index=False)")  # fmt: skip
-    checks.distinct(names, "column")
-    if len(names) == 1 and ";" in names[0]:
-        raise InputError(f"the file {file.name!r} has the one column {names[0]!r}; separate columns by {separator!r}, not by ';'")
-    return written, names
-
-
-def _read_text(pandas: Any, file: Path, separator: str, text: Sequence[str | None]) -> Any:
-    header, names = _header(pandas, file, separator)
-    written = {name: str for name, stripped in zip(header, names, strict=True) if stripped in text}
-    how: dict[str, Any] = {**_how(separator), "low_memory": False, "na_values": ["?"], "dtype": written}
-    # In pieces, because the parser keeps the text of all that it reads at once, twice as large as the numbers. A column that is
-    # not of one kind in all pieces is read again as a whole: 007 must not become 7 where there happen to be no words.
-    pieces = list(pandas.read_csv(file, chunksize=100_000, **how))
-    kinds = [{"n" if piece.dtypes.iloc[i].kind in "iuf" else piece.dtypes.iloc[i] for piece in pieces} for i in range(len(names))]
-    frame = pandas.concat(pieces, ignore_index=True) if len(pieces) > 1 else pieces[0]
-    del pieces
-    for i in (i for i, kind in enumerate(kinds) if len(kind) > 1):
-        frame.isetitem(i, pandas.read_csv(file, usecols=[i], **how).iloc[:, 0])
-    frame.columns = names
-    return frame
+def checked_ending(file: Path, how: Reading) -> str:
+    """How the name of a file ends, which says what it is. Options that mean nothing for it are refused."""
+    ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
+    if ending is None:
+        raise InputError(f"the file {file.name!r} is of an unknown sort; its name must end in {', '.join(_ENDINGS)}")
+    if ending in (PARQUET, EXCEL):
+        how.refuse(("sep", "encoding"), file.name, "text files")
+    if ending == PARQUET:
+        how.refuse(("decimal",), file.name, "text files and .xlsx files")
+    if ending != EXCEL:
+        how.refuse(("sheet",), file.name, ".xlsx files")
+    return ending
 
 
 def import_pandas() -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.data import notation
 from askwise.errors import InputError
 
 Ints = NDArray[np.int64]
@@ -77,16 +78,35 @@ def guess(values: Any, place: Place, max_categories: int) -> str:
 def _refuse_numbers_as_text(found: Distinct, place: Place, max_categories: int) -> None:
     """A stray word makes a whole column of numbers text; as categories it would be worth nothing."""
     times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))
-    words = [code for code, value in enumerate(found.values) if _number(value, NUMBER) is None and label(value)]
+    words = [code for code, value in enumerate(found.values) if label(value) and not is_number(value)]
     n_words, n = int(times[words].sum()), int(times.sum())
     way_out = "or make it a categorical column if these are codes"
     if words and n - n_words >= 3 and n_words <= max(1, n // 20):
         first = words[0]
         raise InputError(f"{place.holds(found.values[first], _row(found, first))}, but numbers almost everywhere else; "
                          f"correct it, leave it empty if it is missing, {way_out}")  # fmt: skip
+    other = next((code for code, value in enumerate(found.values) if label(value) and _number(value, NUMBER) is None), None)
+    if not words and other is not None:
+        raise InputError(f"{place.holds(found.values[other], _row(found, other))}{_written(found.values[other])}, {way_out}")
     if not words and len(found.values) > max_categories:
         raise InputError(f"column {place.column!r} is text, but its values are {len(found.values)} different numbers such as "
                          f"{found.values[0]!r}; make them numbers, {way_out}")  # fmt: skip
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or a word that people write for one."""
+    return _number(value, NUMBER) is not None or notation.is_number(label(value))
+
+
+def _written(value: Any) -> str:
+    """What to do about a number that is written as text, and not as Python writes numbers; nothing where it is no number."""
+    word = label(value)
+    if notation.ambiguous(word):
+        point, comma = (notation.plain(word, mark) for mark in notation.MARKS)
+        return f", which is {point} with a decimal point and {comma} with a decimal comma; make it a number"
+    if notation.is_number(word):
+        return ", a number as text; make it a number, in a file with one decimal mark everywhere"
+    return ""
 
 
 def as_numbers(values: Any, place: Place, kind: str) -> Doubles:
@@ -111,14 +131,14 @@ def as_numbers(values: Any, place: Place, kind: str) -> Doubles:
 
 def _look_up(found: Distinct, place: Place, kind: str) -> Doubles:
     """Numbers from values of all sorts, each different one looked at once."""
+    numbers = {code: _number(value, kind) for code, value in enumerate(found.values) if label(value)}
+    wrong = [code for code, number in numbers.items() if number is None]
+    if wrong:  # words first: one of them is why a file gives numbers as text
+        code = next((code for code in wrong if not is_number(found.values[code])), wrong[0])
+        hint = _written(found.values[code]) if kind == NUMBER else ""
+        raise InputError(place.holds(found.values[code], _row(found, code)) + (hint or f"; it must be {right(kind)}, or missing"))
     table = np.full(len(found.values) + 1, np.nan)  # code -1, missing, reads the last
-    for code, value in enumerate(found.values):
-        if not label(value):
-            continue
-        number = _number(value, kind)
-        if number is None:
-            raise InputError(f"{place.holds(value, _row(found, code))}; it must be {right(kind)}, or missing")
-        table[code] = number
+    table[list(numbers)] = list(numbers.values())
     return table[found.codes]
 
 

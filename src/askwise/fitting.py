@@ -151,7 +151,10 @@ def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
         checks.distinct(names, f"{kind} of {path.name!r}")  # here, since a dict has each name once
     table = {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[1:]}
     try:
-        losses = [[float(amount(x, f"a loss in {path.name!r}")) for x in row] for row in checks.by_class(table, [str(c) for c in classes], repr(path.name))]
+        losses = [
+            [float(amount(x, f"a loss in {path.name!r}")) for x in row]
+            for row in checks.by_class(table, [str(c) for c in classes], repr(path.name))
+        ]
     except ValueError as error:
         raise error if isinstance(error, InputError) else InputError(f"{path.name!r}: {error}; losses must be numbers") from None
     return np.array(losses)

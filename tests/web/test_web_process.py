@@ -1,5 +1,6 @@
 """`askwise serve` as a process: quick to start, without torch, patient with nobody, and gone when it is told to."""
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -102,6 +103,69 @@ def test_slow_clients_are_told_so_and_let_go(served):
     assert silent.startswith(b"HTTP/1.1 408")
 
 
+def test_a_body_that_is_announced_and_never_comes_is_let_go_whatever_the_method(served):
+    from concurrent.futures import ThreadPoolExecutor
+
+    length, chunked = b"Content-Length: 1000000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"
+    here, foreign = b"Host: localhost\r\n", b"Origin: http://elsewhere.example\r\n"
+    sent = [
+        *((method + b" /health HTTP/1.1\r\n" + here + length, b"408") for method in (b"GET", b"HEAD", b"OPTIONS", b"DELETE")),
+        (b"GET /health HTTP/1.1\r\n" + here + chunked, b"408"),
+        # what is refused by its head is told so, and let go as well
+        (b"POST /m/patients/start HTTP/1.1\r\nHost: elsewhere.example\r\n" + length, b"421"),
+        (b"POST /m/patients/start HTTP/1.1\r\n" + here + foreign + length, b"403"),
+        (b"POST /m/patients/start HTTP/1.1\r\n" + here + foreign + b"Expect: 100-continue\r\n" + length, b"403"),
+    ]
+    with ThreadPoolExecutor(len(sent)) as many:
+        answers = list(many.map(lambda head: conversation(served, head[0], b"1", b"1"), sent))
+    for (head, status), (back, seconds) in zip(sent, answers, strict=True):
+        assert back.startswith(b"HTTP/1.1 " + status), (head, back)
+        assert b"connection: close" in back.lower()
+        assert seconds < 6
+
+
+def test_a_small_body_of_a_get_is_read_and_the_connection_goes_on(served):
+    with httpx.Client() as client:
+        for _ in range(3):
+            assert client.request("GET", f"{served.url}/health", content=b"{}").status_code == 200
+            assert client.post(f"{served.url}/m/patients/start", content=b"x" * 50_000).status_code == 415
+
+
+def test_neither_silence_nor_trickles_keep_anyone_out_and_files_never_run_out(model_files):
+    """At 40 times the limit of connections, with hardly more file descriptors than that limit needs."""
+    import resource
+
+    process = Process(model_files[0], "--rate", "0", "--max-connections", "10", "--max-connections-per-client", "9")
+    held = []
+    try:
+        pid = process.process.pid
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (140, 140))
+        with httpx.Client(timeout=5) as established:
+            ask = f"{process.url}/api/models/patients/next"
+            assert established.post(ask, json={}).status_code == 200
+            for i in range(400):
+                sock = socket.create_connection(("127.0.0.1", process.port), 5)
+                held.append(sock)
+                if i % 2:
+                    with contextlib.suppress(OSError):
+                        sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
+                if i % 50 == 0:
+                    assert established.post(ask, json={}).status_code == 200
+            assert httpx.post(ask, json={}, timeout=5).status_code == 200  # a new one
+            assert established.post(ask, json={}).status_code == 200
+            assert len(list(Path(f"/proc/{pid}/fd").iterdir())) < 60
+            metrics = established.get(f"{process.url}/metrics").text
+        assert 'connections_closed_total{reason="crowded"}' in metrics
+        assert int(metrics.split("\naskwise_connections ")[1].split()[0]) <= 10
+    finally:
+        for sock in held:
+            sock.close()
+        _, log = process.stop()
+    said = [json.loads(line) for line in log.splitlines()]  # every line
+    assert not [e for e in said if e["event"] == "failure"]
+    assert len([e for e in said if e["event"] == "crowded"]) < 5
+
+
 def test_others_are_answered_while_slow_clients_wait(served):
     with socket.create_connection(("127.0.0.1", served.port)) as sock:
         sock.sendall(b"POST /api/models/patients/next HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
@@ -137,6 +201,9 @@ def test_the_command_line_refuses_in_one_sentence(model_files, capsys, tmp_path)
         "there is no file": [tmp_path / "nothing.askwise"],
         "--max-body": [model_files[0], "--max-body", "0"],
         "cannot listen": [model_files[0], "--port", "70000"],
+        "--trusted-proxy is 'proxy'": [model_files[0], "--trusted-proxy", "proxy", "--token", "x"],
+        "through a proxy; set a token": [model_files[0], "--trusted-proxy", "127.0.0.1"],
+        "file descriptors": [model_files[0], "--max-connections", "100000000"],
     }
     for words, argv in wrong.items():
         assert main(["serve", *map(str, argv)]) == 2, words

@@ -183,6 +183,8 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     serve.add_argument("--port", type=int, default=8000, help="0 takes any that is free (default: 8000)")
     serve.add_argument("--token", help="what clients must send; better in the variable ASKWISE_TOKEN, where others cannot see it")
+    proxy = "address of a proxy in front of the service, whose X-Forwarded-For and -Proto are believed; may be repeated"
+    serve.add_argument("--trusted-proxy", action="append", default=[], metavar="ADDRESS", help=proxy)
     serve.add_argument("--log-values", action="store_true", help="write the values of cases into the log")
     serve.add_argument("--echo", action="store_true", help="also answer /api/echo, to measure against")
     for limit in fields(Limits):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from askwise import __version__
@@ -20,8 +20,13 @@ from askwise.session import Session, next_steps
 from askwise.usage import usage
 from askwise.web import bodies
 from askwise.web.bodies import Case, Error
+from askwise.web.clients import address
 from askwise.web.logs import Log, Metrics
 from askwise.web.settings import Settings
+from askwise.web.turns import Turns
+
+LARGE = 16 << 10  # bytes of a case; reading and computing more than this is long work
+AT_ONCE = 16  # cases of a batch between two rests
 
 WORDS = {
     OUTSIDE: "send outside: true if it is right",
@@ -43,6 +48,14 @@ class Service:
     settings: Settings
     log: Log
     metrics: Metrics
+    turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turns = Turns(lambda: self.metrics.begun - self.turns.begun)
+
+    async def long(self, request: Request, work: Callable[..., Any], *given: Any) -> Any:
+        """What takes long is done in turns, beside the event loop."""
+        return await self.turns.run(address(request.scope), work, *given)
 
     def model(self, name: str) -> Model:
         found = self.models.get(name)
@@ -144,16 +157,20 @@ def step_of(session: Session) -> dict[str, Any]:
     return {"case_id": session.case_id, **session.next().to_dict()}
 
 
-def batch_of(model: Model, cases: list[Case | Error]) -> list[dict[str, Any]]:
+def batch_of(model: Model, cases: list[Case | Error], breathe: Callable[[], None]) -> list[dict[str, Any]]:
     """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
-    sessions: list[Session | Error] = []
-    for case in cases:
-        try:
-            sessions.append(case if isinstance(case, Error) else session_of(model, case))
-        except InputError as error:
-            sessions.append(Error(error=reworded(error, WORDS)))
-    next_steps([s for s in sessions if isinstance(s, Session)])
-    return [step_of(s) if isinstance(s, Session) else s.model_dump() for s in sessions]
+    found: list[dict[str, Any]] = []
+    for first in range(0, len(cases), AT_ONCE):
+        sessions: list[Session | Error] = []
+        for case in cases[first : first + AT_ONCE]:
+            try:
+                sessions.append(case if isinstance(case, Error) else session_of(model, case))
+            except InputError as error:
+                sessions.append(Error(error=reworded(error, WORDS)))
+        next_steps([s for s in sessions if isinstance(s, Session)])
+        found += [step_of(s) if isinstance(s, Session) else s.model_dump() for s in sessions]
+        breathe()
+    return found
 
 
 def to_json(data: Any, status: int = 200, **headers: str) -> Response:
@@ -251,13 +268,23 @@ def routes(service: Service) -> APIRouter:
 
     answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
 
+    def one_case(request: Request, model: Model, body: bytes) -> Session:
+        case = bodies.read_case(body)
+        service.saw(request, case.session)
+        return session_of(model, case)
+
+    async def case_of(request: Request, model: Model) -> Session:
+        body = await request.body()
+        if len(body) <= LARGE:
+            return one_case(request, model, body)
+        large: Session = await service.long(request, one_case, request, model, body)
+        return large
+
     @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(Case, examples), **named})
     async def next_step(request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
         name, model = service.asked(request)
-        case = bodies.read_case(await request.body())
-        service.saw(request, case.session)
-        session = session_of(model, case)
+        session = await case_of(request, model)
         if service.metrics.connections > 1:  # otherwise nobody else can have arrived
             await together.next(session)
         step = step_of(session)
@@ -269,29 +296,31 @@ def routes(service: Service) -> APIRouter:
     async def trace(request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
         _, model = service.asked(request)
-        case = bodies.read_case(await request.body())
-        service.saw(request, case.session)
-        session = session_of(model, case)
+        session = await case_of(request, model)
         session.next()
         return to_json(session.trace())
 
     many = {"many": {"summary": "Two cases", "value": {"cases": [examples["start"]["value"], examples["answered"]["value"]]}}}
+
+    def all_steps(request: Request, name: str, model: Model, body: bytes) -> Response:
+        given = bodies.read_batch(body)
+        most = service.settings.limits.max_cases
+        if len(given.cases) > most:
+            raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
+        service.saw(request, [case.model_dump() if isinstance(case, Error) else case.session for case in given.cases])
+        steps = batch_of(model, given.cases, service.turns.breathe)
+        for kind in ("ask", "decide"):
+            n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
+            service.metrics.answer(name, kind, n)
+        return to_json({"steps": steps})
 
     @router.post(f"{path}/batch", tags=["cases"], responses=_gives(bodies.Steps, "One step for each case.", *wrong),
                  openapi_extra={**_takes(bodies.Batch, many), **named})  # fmt: skip
     async def batch(request: Request) -> Response:
         """The next steps of many cases, which is faster than one after the other."""
         name, model = service.asked(request)
-        given = bodies.read_batch(await request.body())
-        most = service.settings.limits.max_cases
-        if len(given.cases) > most:
-            raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
-        service.saw(request, [case.model_dump() if isinstance(case, Error) else case.session for case in given.cases])
-        steps = await run_sync(batch_of, model, given.cases)  # in a thread, so that others need not wait for it
-        for kind in ("ask", "decide"):
-            n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
-            service.metrics.answer(name, kind, n)
-        return to_json({"steps": steps})
+        found: Response = await service.long(request, all_steps, request, name, model, await request.body())
+        return found
 
     return router
 

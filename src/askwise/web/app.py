@@ -35,9 +35,11 @@ def create_app(models: dict[str, Model], settings: Settings | None = None, log: 
     app.include_router(pages, include_in_schema=False)
     app.openapi = lambda: schema  # type: ignore[method-assign]
 
+    described = api.to_json(schema).body
+
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
-        return api.to_json(schema)
+        return Response(described, media_type="application/json")
 
     async def wrong(request: Request, error: Exception) -> Response:
         status = 404 if isinstance(error, api.Missing) else 422
@@ -45,7 +47,7 @@ def create_app(models: dict[str, Model], settings: Settings | None = None, log: 
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        words = {404: "there is nothing under this address; see /docs", 405: f"this address does not take {request.method}"}
+        words = {404: "there is nothing under this address; see /docs", 405: f"this address does not take {request.method[:20]}"}
         response = _said(request, error.status_code, words.get(error.status_code, str(error.detail)))
         response.headers.update(error.headers or {})
         return response

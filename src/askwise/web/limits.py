@@ -10,11 +10,11 @@ import asyncio
 import hmac
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from askwise.web.clients import SAFE, Rate, Refused, address, check_host, check_origin, digits, forwarded, method
 from askwise.web.logs import Log, Metrics
 from askwise.web.settings import Settings
 
@@ -25,8 +25,8 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 OPEN = ("/health", "/login", "/static/")  # without a token
 MACHINES = ("/api/", "/metrics")  # these take the token only as a header, so no page of somebody else can use a cookie
-LOCAL = {"localhost", "127.0.0.1", "[::1]", "::1"}
 COOKIE = "askwise"
+CLOSE = (b"connection", b"close")
 DRAIN = 64 << 20  # bytes of a body that is too large that are still read, and thrown away, so that the client hears the answer
 
 CONTENT_POLICY = (
@@ -37,39 +37,11 @@ HEADERS = [
     (b"content-security-policy", CONTENT_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 ]
-
-
-class Refused(Exception):
-    """A request that is answered by the gate: a status and one sentence."""
-
-    def __init__(self, status: int, words: str, *headers: tuple[bytes, bytes]) -> None:
-        super().__init__(words)
-        self.status, self.words, self.headers = status, words, list(headers)
-
-
-class Rate:
-    """A bucket of requests for each client: it fills at `rate` per second and holds two seconds' worth."""
-
-    def __init__(self, rate: float, clients: int = 10_000) -> None:
-        self.rate, self.most, self.clients = rate, max(2 * rate, 1.0), clients
-        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client: what was left, and when
-
-    def wait(self, client: str, now: float) -> float:
-        """Seconds until this client may ask again; 0: it may, and this counts as asked."""
-        if not self.rate:
-            return 0.0
-        left, then = self.buckets.pop(client, (self.most, now))
-        left = min(left + (now - then) * self.rate, self.most)
-        allowed = left >= 1
-        self.buckets[client] = (left - allowed, now)
-        if len(self.buckets) > self.clients:
-            self.buckets.popitem(last=False)  # whoever was away longest starts again
-        return 0.0 if allowed else (1 - left) / self.rate
 
 
 def cookie_for(token: str) -> str:
@@ -92,8 +64,9 @@ class Gate:
         if scope["type"] != "http":  # no websockets
             await send({"type": "websocket.close", "code": 1003})
             return
-        began, status = time.perf_counter(), 0
+        began, status, refused = time.perf_counter(), 0, False
         self.metrics.now += 1
+        self.metrics.begun += 1
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -104,17 +77,13 @@ class Gate:
                     message["headers"].append((b"cache-control", b"no-store"))
             await send(message)
 
+        headers = dict(scope["headers"])
         try:
-            async with asyncio.timeout(None) as clock:
-                body = await self._admit(scope, receive, clock)
-                clock.reschedule(None)
+            body = await self._admitted(scope, headers, receive)
             await self.app(scope, receive if body is None else _whole(body, receive), sending)
         except Refused as no:
+            refused = True
             await _answer(sending, scope["path"], no)
-        except TimeoutError:
-            seconds = self.settings.limits.time_limit
-            words = f"the request did not arrive within {seconds:g} s; send it at once"
-            await _answer(sending, scope["path"], Refused(408, words, (b"connection", b"close")))
         except Exception as error:  # the one place where our own mistakes end up: the service goes on
             self.log.failure(error, route=_route(scope))
             if not status:
@@ -122,31 +91,53 @@ class Gate:
         finally:
             seconds = time.perf_counter() - began
             self.metrics.now -= 1
-            route = _route(scope)
-            self.metrics.request(route, scope["method"], status, seconds)
-            self.log.write("request", method=scope["method"], route=route, status=status, ms=round(1e3 * seconds, 2),
-                           client=(scope.get("client") or ("-",))[0], **scope.get("askwise", {}))  # fmt: skip
+            route, name = "refused" if refused else _route(scope), method(scope)
+            self.metrics.request(route, name, status, seconds)
+            self.log.write("request", method=name, route=route, status=status, ms=round(1e3 * seconds, 2),
+                           client=address(scope), **scope.get("askwise", {}))  # fmt: skip
 
-    async def _admit(self, scope: MutableMapping[str, Any], receive: Receive, clock: asyncio.Timeout) -> bytes | None:
-        """The body of a request that may be answered; None where there is none."""
-        headers, path = dict(scope["headers"]), scope["path"]
+    async def _admitted(self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
+        """The body of a request that may be answered; None where there is none. Whatever comes of it, the body has been
+        received, or the connection is closed: nobody keeps one by announcing what never comes."""
+        announced = b"transfer-encoding" in headers or headers.get(b"content-length", b"0").strip(b"0") != b""
+        no: Refused | None = None
+        try:
+            self._admit(scope, headers)
+        except Refused as error:
+            no = error
+        if not announced:
+            if no is not None:
+                raise no
+            return None if scope["method"] in SAFE else b""
+        if no is not None and b"expect" in headers:  # it has not begun to send it
+            no.headers.append(CLOSE)
+            raise no
+        try:
+            async with asyncio.timeout(self.settings.limits.time_limit):
+                body = await self._body(headers, receive, keep=no is None)
+        except TimeoutError:
+            seconds = self.settings.limits.time_limit
+            no = no or Refused(408, f"the request did not arrive within {seconds:g} s; send it at once")
+            no.headers.append(CLOSE)
+        if no is not None:
+            raise no
+        return body
+
+    def _admit(self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes]) -> None:
+        """Whether a request may be answered, by its head."""
+        path = scope["path"]
+        forwarded(scope, headers, self.settings.proxies)
         if self.settings.local:
-            host = headers.get(b"host", b"").decode("latin-1")
-            name = host if host.endswith("]") else host.rpartition(":")[0] or host
-            if name.lower() not in LOCAL:
-                raise Refused(421, "this service answers only under the name localhost; start it with --host for other names")
-        wait = self.rate.wait((scope.get("client") or ("-",))[0], time.monotonic())
+            check_host(headers)
+        wait = self.rate.wait(address(scope), time.monotonic())
         if wait:
             raise Refused(429, f"more than {self.rate.rate:g} requests per second from one client; wait a moment",
                           (b"retry-after", str(int(wait) + 1).encode()))  # fmt: skip
+        check_origin(scope, headers)
         if self.settings.token is not None and not path.startswith(OPEN):
             self._authorised(path, headers)
-        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
-            return None
         if scope["method"] == "POST":
             _content_type(path, headers)
-        clock.reschedule(asyncio.get_running_loop().time() + self.settings.limits.time_limit)
-        return await self._body(headers, receive)
 
     def _authorised(self, path: str, headers: dict[bytes, bytes]) -> None:
         assert self.settings.token is not None
@@ -164,25 +155,29 @@ class Gate:
         if cookie is None or not hmac.compare_digest(cookie.value.encode(), self.cookie.encode()):
             raise Refused(303, "log in first", (b"location", b"/login"))
 
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive, keep: bool) -> bytes:
+        """All of it; keep: otherwise it is read, so that the client hears the answer, and thrown away."""
         most = self.settings.limits.max_body
-        too_much = Refused(413, f"the request is larger than {most} bytes; send less at once", (b"connection", b"close"))
-        length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > DRAIN:
+        too_much = Refused(413, f"the request is larger than {most} bytes; send less at once", CLOSE)
+        length = digits(headers.get(b"content-length", b"0").decode("latin-1"))
+        if length is None:
+            raise Refused(400, "the content length is no whole number", CLOSE)
+        if length > DRAIN:
             raise too_much
-        parts, size = [], 0
+        parts: list[bytes] = []
+        size = 0
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 raise Refused(400, "the client went away")
             part = message.get("body", b"")
             size += len(part)
-            if size <= most:
-                parts.append(part)
-            elif size > DRAIN:
+            if size > DRAIN:
                 raise too_much
-            else:
+            if size > most or not keep:
                 parts.clear()
+            else:
+                parts.append(part)
             if not message.get("more_body", False):
                 break
         if size > most:

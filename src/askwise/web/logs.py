@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+import threading
 import time
 import traceback
 from bisect import bisect_left
@@ -58,10 +59,13 @@ class Metrics:
     def __init__(self) -> None:
         self.began = time.time()
         self.now = 0  # requests in progress
+        self.begun = 0  # requests so far
         self.connections = 0  # open now
         self.requests: dict[tuple[str, str, int], int] = {}
         self.seconds: dict[str, list[float]] = {}  # by route: counts by bucket, then the rest, then the sum
         self.answers: dict[tuple[str, str], int] = {}
+        self.closed: dict[str, int] = {}  # connections that the service closed, by reason
+        self._lock = threading.Lock()  # answers are also counted beside the event loop
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         key = (route, method, status)
@@ -72,7 +76,11 @@ class Metrics:
 
     def answer(self, model: str, kind: str, n: int = 1) -> None:
         key = (model, kind)
-        self.answers[key] = self.answers.get(key, 0) + n
+        with self._lock:
+            self.answers[key] = self.answers.get(key, 0) + n
+
+    def close(self, reason: str) -> None:
+        self.closed[reason] = self.closed.get(reason, 0) + 1
 
     def text(self) -> str:
         lines: list[str] = []
@@ -91,6 +99,9 @@ class Metrics:
         ])  # fmt: skip
         metric("answers_total", "counter", "Cases answered, by model: a question or a decision.", [
             ("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()
+        ])  # fmt: skip
+        metric("connections_closed_total", "counter", "Connections that the service closed, by reason.", [
+            ("", {"reason": reason}, n) for reason, n in self.closed.items()
         ])  # fmt: skip
         metric("connections", "gauge", "Connections open now.", [("", {}, self.connections)])
         metric("requests_in_progress", "gauge", "Requests being answered now.", [("", {}, self.now)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -23,6 +24,7 @@ from askwise.model import Model
 from askwise.session import Session
 from askwise.web import view
 from askwise.web.api import Missing, Service, url
+from askwise.web.clients import digits
 from askwise.web.limits import COOKIE, cookie_for
 
 FIELDS = 4000  # of one form
@@ -129,56 +131,72 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
             others=[t for t in tests if t["test"] not in model.known], summary=by_name[name],
         )  # fmt: skip
 
-    @router.get("/")
-    async def home() -> Response:
+    def page(path: str, method: str = "GET") -> Callable[[Callable[[Request, bytes], Response]], None]:
+        """A page under this address. Making it is long work."""
+
+        def register(make: Callable[[Request, bytes], Response]) -> None:
+            async def route(request: Request) -> Response:
+                made: Response = await service.long(request, make, request, await request.body())
+                return made
+
+            router.add_api_route(path, route, methods=[method])
+
+        return register
+
+    def asked(request: Request) -> tuple[str, Model]:
+        name = request.path_params["name"]
+        return name, service.model(name)
+
+    @page("/")
+    def home(request: Request, body: bytes) -> Response:
         return render("home.html", title="Models", models=service.summaries, several=several)
 
-    @router.get("/m/{name}")
-    async def start(name: str) -> Response:
-        service.model(name)
-        return start_page(name, {})
+    @page("/m/{name}")
+    def start(request: Request, body: bytes) -> Response:
+        return start_page(asked(request)[0], {})
 
-    @router.post("/m/{name}/start")
-    async def started(name: str, request: Request) -> Response:
-        model, fields = service.model(name), form(await request.body())
+    @page("/m/{name}/start", "POST")
+    def started(request: Request, body: bytes) -> Response:
+        (name, model), fields = asked(request), form(body)
         service.saw(request, fields)
         try:
             return case_page(name, begin(model, fields))
         except InputError as wrong:
             return start_page(name, fields, view.for_people(str(wrong)))
 
-    @router.post("/m/{name}")
-    async def answer(name: str, request: Request) -> Response:
-        model, fields = service.model(name), form(await request.body())
+    @page("/m/{name}", "POST")
+    def answer(request: Request, body: bytes) -> Response:
+        (name, model), fields = asked(request), form(body)
         service.saw(request, fields)
-        session = view.revived(model, fields.get("state", ""))
-        asked = session.next().test
+        session = view.revived(model, fields.get("state", ""), service.turns.breathe)
+        asks = session.next().test
         try:
             return case_page(name, session, act(session, fields))
         except InputError as wrong:
             other = fields.get("test", "")
-            chosen = other if other != asked and other in model.form.tests and fields.get("do", "tell") == "tell" else None
+            chosen = other if other != asks and other in model.form.tests and fields.get("do", "tell") == "tell" else None
             return case_page(name, session, chosen, error=view.for_people(str(wrong)), given=fields, status=422)
 
-    @router.post("/m/{name}/record.json")
-    async def record(name: str, request: Request) -> Response:
-        session = view.revived(service.model(name), form(await request.body()).get("state", ""))
+    @page("/m/{name}/record.json", "POST")
+    def record(request: Request, body: bytes) -> Response:
+        session = view.revived(asked(request)[1], form(body).get("state", ""), service.turns.breathe)
         safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session.case_id)[:60] or "case"
         text = json.dumps(session.trace(), indent=1, ensure_ascii=False)
         return Response(
             text, media_type="application/json", headers={"content-disposition": f'attachment; filename="{safe}.json"'}
         )
 
-    @router.get("/m/{name}/model")
-    async def about(name: str, at: str = "") -> Response:
-        model = service.model(name)
-        if at and not (at.isdigit() and len(at) < 4 and int(at) <= view.STEPS):
+    @page("/m/{name}/model")
+    def about(request: Request, body: bytes) -> Response:
+        (name, model), at = asked(request), request.query_params.get("at", "")
+        position = digits(at)
+        if at and (position is None or position > view.STEPS or len(at) > 3):
             raise Missing(f"the slider has no position {at[:20]!r}; it goes from 0 to {view.STEPS}")
-        seen = view.model_view(model, int(at) if at else None)
+        seen = view.model_view(model, position)
         return render("model.html", title=f"The model: {name}", model=name, tab="model", several=several, **seen)
 
-    @router.get("/docs")
-    async def docs() -> Response:
+    @page("/docs")
+    def docs(request: Request, body: bytes) -> Response:
         return render(
             "docs.html", title="API", tab="docs", several=several, schema=schema, token=service.settings.token is not None
         )
@@ -190,13 +208,13 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
         kind = KINDS[Path(name).suffix]
         return Response(_static()[name], media_type=kind, headers={"cache-control": "public, max-age=86400, immutable"})
 
-    @router.get("/login")
-    async def login() -> Response:
+    @page("/login")
+    def login(request: Request, body: bytes) -> Response:
         return render("login.html", title="Log in", error="")
 
-    @router.post("/login")
-    async def logged_in(request: Request) -> Response:
-        token, given = service.settings.token, form(await request.body()).get("token", "")
+    @page("/login", "POST")
+    def logged_in(request: Request, body: bytes) -> Response:
+        token, given = service.settings.token, form(body).get("token", "")
         if token is None or not hmac.compare_digest(given.strip().encode(), token.encode()):
             return render("login.html", 403, title="Log in", error="This is not the service's token.")
         response = Response(status_code=303, headers={"location": "/"})

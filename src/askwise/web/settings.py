@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from askwise.model import Model
 
 
+Proxies = tuple[IPv4Network | IPv6Network, ...]
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one client may ask for. Each is an option of `askwise serve`."""
@@ -21,6 +24,7 @@ class Limits:
     max_body: int = field(default=1 << 20, metadata={"words": "bytes of one request"})
     max_cases: int = field(default=1000, metadata={"words": "cases of one batch"})
     max_connections: int = field(default=256, metadata={"words": "connections at the same time"})
+    max_connections_per_client: int = field(default=128, metadata={"words": "of these, from one client address"})
     rate: float = field(default=100.0, metadata={"words": "requests per second of one client address, 0 for no limit"})
     time_limit: float = field(default=10.0, metadata={"words": "seconds for a request to arrive and for its answer to be taken"})
 
@@ -41,6 +45,7 @@ class Settings:
     local: bool = True  # answers only under names of this machine, so that no other page's script gets at it by a name of its own
     log_values: bool = False
     echo: bool = False
+    proxies: Proxies = ()  # whose word about the client is taken
 
 
 def is_loopback(host: str) -> bool:
@@ -48,12 +53,34 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def checked_token(host: str, token: str | None) -> str | None:
+def checked_proxies(given: list[str]) -> Proxies:
+    """The addresses of `--trusted-proxy`; each may be a network."""
+    found = []
+    for text in given:
+        try:
+            found.append(ip_network(text, strict=False))
+        except ValueError:
+            raise InputError(f"--trusted-proxy is {text!r}; it must be an address such as 10.0.0.5 or 10.0.0.0/8") from None
+    return tuple(found)
+
+
+def is_trusted(address: str, proxies: Proxies) -> bool:
+    """Whether an address is one of our proxies."""
+    if not proxies:
+        return False
+    try:
+        asked = ip_address(address)
+    except ValueError:
+        return False
+    return any(asked in network for network in proxies)
+
+
+def checked_token(host: str, token: str | None, proxies: Proxies = ()) -> str | None:
     """The token, if there is one; whoever opens the service to others must have one."""
     if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
         raise InputError("the token is empty or holds blanks or signs that a header cannot carry; use letters and digits")
@@ -61,6 +88,8 @@ def checked_token(host: str, token: str | None) -> str | None:
         raise InputError(
             f"--host {host} can be reached by others; set a token with ASKWISE_TOKEN or --token, or leave --host out"
         )
+    if token is None and proxies:
+        raise InputError("others reach the service through a proxy; set a token with ASKWISE_TOKEN or --token")
     return token
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from askwise.model import Model
 from askwise.session import TRACE, Session
 from askwise.usage import learned_for, usage
 
-LONGEST = 500  # events of a case on the page; each is computed again with every request
+EVENTS = (20, 4)  # of a case on the page: so many, and so many for each test; all are computed again with every request
 STEPS = 100  # of the slider
 NOT_BROKEN = "\u00a0"
 IN_FRONT = {"$", "£", "¥"}
@@ -37,18 +37,29 @@ class Told(BaseModel):
 _TOLD = TypeAdapter(Told)
 
 
-def revived(model: Model, text: str) -> Session:
-    """The session that a form carries, with all that was asked on the way."""
+def most_events(model: Model) -> int:
+    """What a case may hold on the page: every test told, taken back and told again, and some more."""
+    some, each = EVENTS
+    return some + each * model.schema.n_tests
+
+
+def revived(model: Model, text: str, breathe: Callable[[], None] = lambda: None) -> Session:
+    """The session that a form carries, with all that was asked on the way. breathe: is called after every event."""
     try:
         told = _TOLD.validate_json(text)
     except ValidationError:
         raise InputError("the page's own record of the case is damaged; start the case again") from None
-    if len(told.events) > LONGEST:
-        raise InputError(f"this case has more than {LONGEST} steps; start it again")
-    asked: list[Any] = [{"do": "ask"}]
-    for event in told.events:
-        asked += [event, {"do": "ask"}]
-    more = {"draw": {"number": told.draw}, "events": asked, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
+    if len(told.events) > (most := most_events(model)):
+        raise InputError(f"this case has more than {most} steps; start it again")
+
+    def asked() -> Iterator[Any]:
+        yield {"do": "ask"}
+        for event in told.events:
+            yield event
+            yield {"do": "ask"}
+            breathe()
+
+    more = {"draw": {"number": told.draw}, "events": asked(), "format": TRACE, "at": model.budget.to_dict(), "decision": None}
     trace = {**told.model_dump(), **more}
     session = Session.replay(model, trace, strict=False)
     session.next()

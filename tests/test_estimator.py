@@ -26,7 +26,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 # ---------------------------------------------------------------------- scikit-learn
 
 
-@parametrize_with_checks([CostlyClassifier(), CostlyClassifier(algorithm="paper")])
+def in_expectation(estimator):
+    words = "rows are kept apart and drawn by lot, so that a weight is as good as repeated rows in expectation, not exactly"
+    return {"check_sample_weight_equivalence_on_dense_data": words}  # tests/test_sample_weight.py has what holds
+
+
+@parametrize_with_checks([CostlyClassifier(), CostlyClassifier(algorithm="paper")], expected_failed_checks=in_expectation)
 def test_scikit_learns_own_checks(estimator, check):
     quick = QUICK if estimator.algorithm == "paper" else QUICK_FAMILY
     check(estimator.set_params(config=quick, random_state=0))  # here, so that the tests have short names

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,25 @@ from askwise.data.external import answers, features, needed
 from askwise.data.frames import _array, columns_of
 from askwise.data.prepare import listed, schema_of, stratified
 from askwise.data.values import missing
-from askwise.errors import InputError
+from askwise.errors import InputError, quoted
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
 from askwise.usage import measure_usage
 
 if TYPE_CHECKING:
     from askwise.session import Session
+
+
+class Prepared(NamedTuple):
+    """What training begins with."""
+
+    problem: Problem  # rows to learn from
+    validation: Problem  # rows to choose by
+    encoding: Encoding
+    known: tuple[str, ...]  # what everyone knows
+    seed: int
+    classes: NDArray[Any]
+    validation_rows: NDArray[np.int64]  # which rows were kept apart; none where there are too few
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -132,24 +144,32 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any, *, watch: Callable[[Any], None] | None = None, **run: Any) -> CostlyClassifier:
-        """Learns from rows. `watch` sees every measurement; `run` goes to the method's `run` (save, resume, ...)."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, watch: Callable[[Any], None] | None = None, **run: Any
+    ) -> CostlyClassifier:
+        """Learns from rows. In learning, choosing and measuring a row of weight 3 counts as three such rows, one of weight 0 not
+        at all. `watch` sees every measurement; `run` goes to the method's `run` (save, resume, ...)."""
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
-        problem, validation, encoding, known, seed = self.prepared(X, y)
-        self.model_ = self._train(problem, validation, encoding, known, seed, watch, run)
+        ready = self._prepared(X, y, sample_weight)
+        self.model_ = self._train(ready, watch, run)
+        self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self
 
-    def prepared(self, X: Any, y: Any) -> tuple[Problem, Problem, Encoding, tuple[str, ...], int]:
-        """What training begins with: rows to learn from and rows to choose by, encoded, what everyone knows, and the seed."""
+    def _prepared(self, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
         self._check_settings()
         X = self._check(X, reset=True)
         y = _target(y, len(X))
-        classes = np.unique(y)
+        weight = _weights(sample_weight, len(y))
+        counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+        if weight is not None and np.ptp(weight[counted]) == 0:  # rows that count all count alike
+            weight = None
+        classes = np.unique(y[counted])
         if len(classes) < 2:
-            raise InputError(f"all rows are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
+            those = "rows" if len(counted) == len(y) else "rows with a weight above 0"
+            raise InputError(f"all {those} are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
         seed = _seed(self.random_state)
-        train, validation = self._rows(y, seed)
+        train, validation = (counted[rows] for rows in self._rows(y[counted], seed))
         encoding = Encoding.fit(
             features(self.external, X), scaling=self.scaling, categorical=listed(self.categorical), rows=train
         )
@@ -161,13 +181,13 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def part(rows: NDArray[np.int64]) -> Problem:
             mask = (list(everyone) or None) if masked is None else masked[rows]
-            more = {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
+            more: dict[str, Any] = {"weight": None if weight is None else weight[rows]}
+            more |= {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
             return Problem.build(schema, encoding.transform(X, rows=rows), y[rows], class_weight=self.class_weight, **more)
 
         problem = part(train).trainable()
         chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem
-        self.classes_, self.validation_rows_ = classes, validation
-        return problem, chosen_from, encoding, everyone, seed
+        return Prepared(problem, chosen_from, encoding, everyone, seed, classes, validation)
 
     def _check_settings(self) -> None:
         number = (int, float, np.integer, np.floating)
@@ -199,10 +219,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         needs = needed(self.external, encoding.columns)
         return schema_of(encoding, classes.tolist(), costs, self.reveals, self.setup, self.derived, needs)
 
-    def _train(
-        self, problem: Problem, validation: Problem, encoding: Encoding, known: tuple[str, ...], seed: int, watch: Any,
-        more: dict[str, Any],
-    ) -> Model:  # fmt: skip
+    def _train(self, ready: Prepared, watch: Any, more: dict[str, Any]) -> Model:
+        problem, validation, seed = ready.problem, ready.validation, ready.seed
         budget = checked(self.budget)
         if watch is None and self.verbose:
             watch = _print
@@ -212,13 +230,13 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         model = Model(
             schema=problem.schema,
-            encoding=encoding,
+            encoding=ready.encoding,
             loss=problem.loss,
             at_once=learned.at_once,
             points=learned.points,
             trained_for=budget,
             budget=budget,
-            known=known,
+            known=ready.known,
             seed=seed,
             unit=self.unit,
             facts=learned.facts,
@@ -255,7 +273,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, known: Any = None, ids: Any = None) -> float:
         """Accuracy; `known` and `ids` as in `acquire`."""
-        return float(accuracy_score(y, self.predict(X, known=known, ids=ids), sample_weight=sample_weight))
+        said = self.predict(X, known=known, ids=ids)
+        return float(accuracy_score(y, said, sample_weight=_weights(sample_weight, len(said))))
 
     @property
     def frontier_(self) -> list[dict[str, float]]:
@@ -316,6 +335,24 @@ def _target(y: Any, n: int) -> NDArray[Any]:
     except ValueError as error:
         raise InputError(f"the target cannot be learned: {str(error).splitlines()[0]}") from None
     return flat
+
+
+def _weights(given: Any, n: int) -> NDArray[np.float64] | None:
+    """N: how much each row counts; None where all count alike."""
+    if given is None:
+        return None
+    try:
+        values = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"sample_weight is {quoted(given)}; it must be {n} numbers, one for each row") from None
+    if values.shape != (n,):
+        raise InputError(f"sample_weight has shape {values.shape}; there must be one number for each of {n} rows")
+    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if len(wrong):
+        raise InputError(f"sample_weight is {values[wrong[0]]:g} in row {wrong[0]}; it must be a finite number, 0 or more")
+    if not values.any():
+        raise InputError("sample_weight is zero for all rows; some must be above 0")
+    return None if np.ptp(values) == 0 else values
 
 
 def _known(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], NDArray[np.bool_] | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,10 @@ class Report:
             raise InputError("these rows have no target, so nothing can be said about right and wrong")
         return self.problem.y
 
+    def _mean(self, values: NDArray[Any]) -> Any:
+        """Over the cases, each of which counts as much as its row."""
+        return self.problem.mean(values, self.episodes.row)
+
     @property
     def cost_per_case(self) -> NDArray[np.float64]:
         """In money."""
@@ -38,28 +43,28 @@ class Report:
     @property
     def cost(self) -> float:
         """Mean cost."""
-        return float(self.cost_per_case.mean())
+        return float(self._mean(self.cost_per_case))
 
     @property
     def loss(self) -> float:
         """Mean loss."""
-        return float(self.episodes.loss.mean())
+        return float(self._mean(self.episodes.loss))
 
     @property
     def accuracy(self) -> float:
-        return float((self.episodes.decision == self.truth).mean())
+        return float(self._mean(self.episodes.decision == self.truth))
 
     @property
     def balanced_accuracy(self) -> float:
         """Mean over the classes that occur of the share decided rightly."""
-        right = self.episodes.decision == self.truth
-        return float(np.mean([right[self.truth == k].mean() for k in np.unique(self.truth)]))
+        right, row = self.episodes.decision == self.truth, self.episodes.row
+        return float(np.mean([self.problem.mean(right[of], row[of]) for of in (self.truth == k for k in np.unique(self.truth))]))
 
     @property
     def bought(self) -> dict[str, float]:
         """How often each test was bought, by name."""
         mask = self.episodes.mask if self.problem.known is None else self.episodes.mask & ~self.problem.known
-        return dict(zip(self.problem.schema.tests, mask.mean(0).tolist(), strict=True))
+        return dict(zip(self.problem.schema.tests, self._mean(mask).tolist(), strict=True))
 
     def tests_of(self, case: int) -> list[str]:
         """The tests of one case in the order bought, those bought for the existing classifier last."""

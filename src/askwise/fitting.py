@@ -222,7 +222,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     resume = None
     X = cases.X.drop(columns=gone)
     if given.resume and out.exists() and not state.exists():  # it was killed after the training, before its report was whole
-        _finish(given, _trained(out, state, classifier, X, cases.y), out, cases, classifier.validation_rows_)
+        _finish(given, *_trained(out, state, classifier, X, cases.y), out, cases)
         return
     if given.resume:
         resume = read_state(state)
@@ -246,25 +246,25 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
         progress.end()
         way = f"; make room, and go on with the same command and --resume ({state})" if state.exists() else ""
         raise WriteError(f"{error}{way}") from None
-    _finish(given, classifier.model_, out, cases, classifier.validation_rows_)
+    _finish(given, classifier.model_, classifier.validation_rows_, out, cases)
 
 
-def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> Model:
-    """The model that this very fit has written."""
+def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> tuple[Model, NDArray[np.int64]]:
+    """The model that this very fit has written, and the rows that it kept apart."""
     from askwise.store import load
 
-    model, problem = load(out), classifier.prepared(X, y)[0]
+    model, ready = load(out), classifier._prepared(X, y)
     mine = {"algorithm": classifier.algorithm, "seed": classifier.random_state, "budget": classifier.budget or Budget(),
-            "data": problem.fingerprint}  # fmt: skip
+            "data": ready.problem.fingerprint}  # fmt: skip
     theirs = {**model.facts, "seed": model.seed, "budget": model.trained_for}
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise StateError(f"there is no file {str(state)!r}, and {str(out)!r} comes from another fit: its {name} "
                              f"is {theirs.get(name)}, here it is {value}; leave --resume out to train again")  # fmt: skip
-    return model
+    return model, ready.validation_rows
 
 
-def _finish(given: argparse.Namespace, model: Model, out: Path, cases: Table, rows: NDArray[np.int64]) -> None:
+def _finish(given: argparse.Namespace, model: Model, rows: NDArray[np.int64], out: Path, cases: Table) -> None:
     """The report on a model that is written."""
     held = tested(model, given) or kept_apart(model, cases, rows)
     files = write_pictures(model, out, held)

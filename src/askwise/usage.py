@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from askwise.core.episode import rollout, some_rows
 from askwise.core.problem import Problem
 from askwise.evaluate import Report
@@ -39,13 +41,17 @@ def measure_usage(model: Model, problem: Problem, seed: int = 0) -> dict[str, An
     """What `usage` reads, in words that fit into JSON; tests by their number."""
     some = problem.take(some_rows(len(problem), ROWS, seed))
     index = {test: i for i, test in enumerate(model.schema.tests)}
+    each = np.ones(len(some)) if some.weight is None else some.weight  # how much a case counts
     points = []
     for point in model.frontier:
         report = Report(some, rollout(some, model.arm(point), model.cap))
-        common = Counter(tuple(report.tests_of(i)) for i in range(len(some))).most_common(PATHS)
+        often = Counter[tuple[str, ...]]()
+        for i, weight in enumerate(each.tolist()):
+            often[tuple(report.tests_of(i))] += weight
+        common = often.most_common(PATHS)
         points.append({
             "bought": [round(share, 4) for share in report.bought.values()],
-            "paths": [[[index[test] for test in tests], round(n / len(some), 4)] for tests, n in common],
+            "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 4)] for tests, n in common],
         })  # fmt: skip
     return {"rows": len(some), "hard": str(model.budget.hard), "points": points}
 

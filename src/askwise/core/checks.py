@@ -213,10 +213,12 @@ def row_weights(given: Any, labels: Ints | None, K: int, n: int) -> Doubles:
     return weights
 
 
-def class_weights(given: Mapping[Any, Any] | str, labels: Ints | None, classes: Sequence[Any]) -> Doubles:
-    """K: by class, 1 for those not named, or balanced."""
+def class_weights(
+    given: Mapping[Any, Any] | str, labels: Ints | None, classes: Sequence[Any], weight: Doubles | None = None
+) -> Doubles:
+    """K: by class, 1 for those not named, or balanced, over rows that count as much as their weights say."""
     if isinstance(given, str):
-        return _balanced(given, labels, len(classes))
+        return _balanced(given, labels, len(classes), weight)
     if not hasattr(given, "items"):
         raise InputError(f"the class weights are {quoted(given)}; they must be 'balanced' or like {{{classes[0]!r}: 2}}")
     for name, value in given.items():
@@ -228,11 +230,12 @@ def class_weights(given: Mapping[Any, Any] | str, labels: Ints | None, classes: 
     return np.array([given.get(c, 1.0) for c in classes], np.float64)
 
 
-def _balanced(word: str, labels: Ints | None, K: int) -> Doubles:
+def _balanced(word: str, labels: Ints | None, K: int, weight: Doubles | None = None) -> Doubles:
     if word != "balanced":
         raise InputError(f"weights are {word!r}; they must be numbers or 'balanced'")
     if labels is None:
         raise InputError("'balanced' weights need a target")
-    counts = np.bincount(labels, minlength=K)
-    weights: Doubles = len(labels) / (K * np.maximum(counts, 1.0))
+    counts = np.bincount(labels, weight, minlength=K)
+    # a class without rows is as one with a single row
+    weights: Doubles = counts.sum() / (K * np.where(counts > 0, counts, counts.sum() / len(labels)))
     return weights

@@ -289,12 +289,19 @@ def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None
     """Rolls the policy out and averages."""
     done = rollout(problem, policy, cap, rows)
     truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
-    cost, varies = (float(problem.schema.prices.money(x)) for x in (done.cost.mean(), done.cost.std()))
-    n = len(done.row)
+    right, n = done.decision == truth, len(done.row)
+    if problem.weight is None:
+        cost, loss, accuracy, varies, off, alike = (
+            done.cost.mean(), done.loss.mean(), right.mean(), done.cost.std(), done.loss.std(), n)  # fmt: skip
+    else:
+        cost, loss, accuracy = (problem.mean(x, done.row) for x in (done.cost, done.loss, right))
+        varies, off = (problem.mean((x - m) ** 2, done.row) ** 0.5 for x, m in ((done.cost, cost), (done.loss, loss)))
+        weight = problem.weight[done.row]
+        alike = weight.sum() ** 2 / max((weight**2).sum(), 1e-300) or n  # as many rows of one weight would be as sure
+    money = problem.schema.prices.money
     return Measure(
-        cost, float(done.loss.mean()), float((done.decision == truth).mean()), n, float(done.loss.std() / n**0.5),
-        varies / n**0.5,
-    )  # fmt: skip
+        float(money(cost)), float(loss), float(accuracy), n, float(off / alike**0.5), float(money(varies)) / alike**0.5
+    )
 
 
 def some_rows(n: int, most: int, seed: int) -> Ints:

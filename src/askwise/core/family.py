@@ -61,8 +61,10 @@ class FamilyTrainer:
         self.frozen = False  # the classifier began to overfit, and learns no more
         assert problem.y is not None
         stakes = problem.loss.max(1) / problem.stake
-        shares = np.bincount(problem.y, stakes[problem.y], len(stakes)) / stakes[problem.y].sum()
-        without = float(problem.loss[problem.y].mean(0).min()) / problem.stake
+        often = None if problem.weight is None else problem.weight / problem.weight.mean()
+        at_stake = stakes[problem.y] if often is None else stakes[problem.y] * often
+        shares = np.bincount(problem.y, at_stake, len(stakes)) / at_stake.sum()
+        without = float(problem.mean(problem.loss[problem.y]).min()) / problem.stake
         # losses and information have different units; both are measured against knowing nothing
         self.exchange = float(-(shares * np.log(np.maximum(shares, 1e-12))).sum() / max(without, 1e-3))
         self.loss = torch.from_numpy(problem.loss / problem.stake).float()
@@ -72,7 +74,6 @@ class FamilyTrainer:
             encode = encoding(problem, config) if encoder is None else None
             self.network = FamilyNetwork(problem.schema, config.width, encode, encoder).eval()
             self.torch_rng = torch.get_rng_state()
-        often = None if problem.weight is None else problem.weight / problem.weight.mean()
         shares = np.bincount(problem.y, often, minlength=problem.schema.n_classes) + 0.5
         self.network.prior.copy_(torch.from_numpy(np.log(shares / shares.sum())))
         with torch.no_grad():  # however short the run, it knows which classes are frequent

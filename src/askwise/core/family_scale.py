@@ -31,7 +31,7 @@ class Scale:
         cheapest = float(min(alone[alone > 0], default=1.0))
         total = float(prices.money(prices.total)) or 1.0
         assert problem.y is not None
-        without = float(problem.loss[problem.y].mean(0).min())  # of the best decision that buys nothing
+        without = float(problem.mean(problem.loss[problem.y]).min())  # of the best decision that buys nothing
         high = max(without, 1e-3 * problem.stake) / cheapest
         return cls(problem.stake, total, cheapest, min(2e-3 * problem.stake / total, high / 10), high)
 

@@ -29,12 +29,16 @@ class Watch:
         row = some_rows(len(problem), ROWS, seed)
         self.values, self.labels = torch.from_numpy(problem.X[row]), torch.from_numpy(problem.y[row])
         self.mask = torch.from_numpy(starts.prefixes(problem, row, np.random.default_rng(seed))).float()
+        self.weight = None if problem.weight is None else torch.from_numpy(problem.weight[row]).float()
         self.least, self.best = math.inf, Weights()
 
     @torch.no_grad()
     def surprise(self, network: FamilyNetwork) -> float:
         logits, _ = network.logits(network.inputs(self.values, self.mask))
-        return min(float(functional.cross_entropy(logits / t, self.labels)) for t in TEMPERATURES)
+        if self.weight is None:
+            return min(float(functional.cross_entropy(logits / t, self.labels)) for t in TEMPERATURES)
+        each = (functional.cross_entropy(logits / t, self.labels, reduction="none") for t in TEMPERATURES)
+        return min(float((self.weight * off).sum() / self.weight.sum().clamp(min=1e-30)) for off in each)
 
     def overfits(self, network: FamilyNetwork) -> bool:
         """Whether these rows have become more surprising than they were."""

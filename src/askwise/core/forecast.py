@@ -61,7 +61,9 @@ def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int |
         paid = prices.money((done.cost[episode] - prices.cost(cases.mask, known)).astype(float))
         seen.append(values.judged(values.outlook(state), state.left))
         came.append(np.stack([done.loss[episode] / scale.stake, paid / scale.total], 1))
-        count.append(np.full(len(episode), 1 / len(episode)))  # or else low prices, where cases are long, would drown the others
+        # or else low prices, where cases are long, would drown the others
+        each = np.ones(len(episode)) if problem.weight is None else problem.weight[done.row[episode]]
+        count.append(each / max(each.sum(), 1e-300))
     X, Y = np.concatenate(seen), np.concatenate(came)
     if not len(X):
         return as_judged()

@@ -66,7 +66,7 @@ def lacking(problem: Problem) -> Doubles:
     """F: the share of rows that lack each test."""
     if problem.available is None:
         return np.zeros(problem.schema.n_tests)
-    share: Doubles = 1 - problem.available.mean(0)
+    share: Doubles = 1 - problem.mean(problem.available)
     return share
 
 

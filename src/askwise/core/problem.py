@@ -1,7 +1,7 @@
 """What is decided, what can be bought, and the rows it is learned from.
 
 Variants of the problem are data here, not flags elsewhere: macro-features are `Schema.owner`, missing values `Problem.available`,
-features known before the start `Problem.known`, misclassification costs and class weights `Problem.loss`, balanced sampling
+features known before the start `Problem.known`, misclassification costs and class weights `Problem.loss`, weights of rows
 `Problem.weight`, an existing classifier `Problem.external`.
 
 Shapes: N rows, C columns, F tests, K classes, A = K (+ 1) + F actions: classes first, then the existing classifier, then tests.
@@ -131,7 +131,9 @@ class Problem:
     available: Bools | None  # N, F; None: every row has every test
     known: Bools | None  # N, F; None: no case knows anything at the start
     loss: Doubles  # K, K: loss[truth, decision]
-    weight: Doubles | None  # N: how often a row is drawn in training; None: all alike
+    weight: (
+        Doubles | None
+    )  # N: how much a row counts, in training, where it is drawn as often, and in every mean; None: all alike
     external: Ints | None  # N: what the existing classifier says
     ids: NDArray[Any] | None  # N: names of the cases, for draws that do not depend on the batch
 
@@ -154,8 +156,8 @@ class Problem:
         X: N x C numbers, scaled, NaN where missing; a test with a missing column cannot be bought for that row.
         y: values from `schema.classes`. known: names of tests free for everyone, or a mask N x F.
         loss: K x K, loss[truth, decision]. class_weight: by class, or 'balanced': multiplies the losses of cases of that
-        class, so that costs are still averaged over the cases as they come. weight: how often to draw each row in
-        training, or 'balanced'. external: what the existing classifier says of each row. ids: names of the cases.
+        class, so that costs are still averaged over the cases as they come. weight: how much each row counts, as if it
+        were there so many times, or 'balanced'. external: what the existing classifier says of each row. ids: names of the cases.
         """
         K, F = schema.n_classes, schema.n_tests
         data = checks.table(X, schema.columns)
@@ -180,7 +182,7 @@ class Problem:
         if names is not None and names.shape != (n,):
             raise InputError(f"the case ids have shape {names.shape}; there must be one for each of {n} rows")
         draws = None if weight is None else checks.row_weights(weight, labels, K, n)
-        weights = 1.0 if class_weight is None else checks.class_weights(class_weight, labels, schema.classes)
+        weights = 1.0 if class_weight is None else checks.class_weights(class_weight, labels, schema.classes, draws)
         losses = checks.loss(loss, schema.classes, weights)
         return cls(schema, data, labels, available, mask, losses, draws, answers, names)
 
@@ -213,10 +215,17 @@ class Problem:
                              "learning needs rows of two classes or more")  # fmt: skip
         return self
 
+    def mean(self, values: NDArray[Any], rows: Ints | None = None) -> Any:
+        """Of values of all rows or, where these are given, of some: each row counts as much as its weight says."""
+        weight = self.weight if rows is None or self.weight is None else self.weight[rows]
+        if weight is None or not weight.any():  # of rows none of which counts, all count alike
+            return values.mean(0)
+        return np.average(values, 0, weight)
+
     @cached_property
     def stake(self) -> float:
         """What is at stake in a case, on average: its largest loss. 1 for 0/1 losses, also with balanced class weights."""
-        return float((self.loss.max(1) if self.y is None else self.loss.max(1)[self.y]).mean())
+        return float(self.loss.max(1).mean() if self.y is None else self.mean(self.loss.max(1)[self.y]))
 
     @cached_property
     def scale(self) -> Doubles | None:

@@ -1,5 +1,6 @@
 """Models whose networks are random: they ask and decide in many ways, and need no training."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,11 +12,13 @@ from askwise.core.family_config import FamilyConfig
 from askwise.core.family_network import FamilyNetwork, encoding
 from askwise.core.family_scale import Scale, list_prices
 from askwise.core.family_values import Family
+from askwise.core.measures import Measure
 from askwise.core.network import QNetwork, weights_of
 from askwise.core.problem import Problem
 from askwise.data.encode import Encoding
 from askwise.data.prepare import schema_of
-from askwise.model import Model, Point
+from askwise.frontier import Point
+from askwise.model import Model
 from patients import PRICES, patients
 
 COST, LOSS = (0.0, 0.8, 1.5, 2.5), (0.5, 0.3, 0.2, 0.15)  # as if they had been measured
@@ -45,6 +48,10 @@ def _parts(X, y, known, loss, prices):
     )  # fmt: skip
 
 
+def _found(cost: float, loss: float) -> Measure:
+    return Measure(cost, loss, 1 - loss, 400, 0.02, 0.01, 0.01)
+
+
 def _shaken(network, seed: int, spread: float):
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
@@ -69,12 +76,13 @@ def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budg
     made = Family(weights, scale, rank, problem.loss, schema.owner, list_prices(schema))
     lams, prefixes = (scale.high, scale.high / 30, scale.high, scale.low), (0, None, 2, None)
     points = tuple(
-        Point(lam, cost, expected, 1 - expected, 0.01, None, prefix)
+        Point(lam, _found(cost, expected), prefix=prefix)
         for lam, cost, expected, prefix in zip(lams, COST, LOSS, prefixes, strict=True)
     )
-    total = float(schema.prices.money(schema.prices.total))
-    caps = tuple((cap, points) for cap in (total / 8, total / 4, total / 2, total))
-    return Model(points=points, budget=budget or Budget(), family=made, caps=caps, **more)
+    caps = [round(schema.prices.total / part) for part in (1, 2, 4, 8)]
+    under = [replace(p, cap=cap) for cap in caps for p in points]
+    measured = tuple(sorted([*points, *under], key=lambda p: p.cost))
+    return Model(points=measured, budget=budget or Budget(), family=made, **more)
 
 
 def paper(X=None, y=None, *, seed=0, known=(), loss=None, budget=None, spread=0.3, **prices) -> Model:
@@ -87,7 +95,7 @@ def paper(X=None, y=None, *, seed=0, known=(), loss=None, budget=None, spread=0.
     for each in weights[1:]:
         each["head.bias"][1 + problem.schema.n_classes :] += 0.5
     points = tuple(
-        Point(0.05 * i, cost, expected, 1 - expected, 0.01, w)
+        Point(0.05 * i, _found(cost, expected), w)
         for i, (cost, expected, w) in enumerate(zip(COST[:3], LOSS[:3], weights, strict=True))
     )
     return Model(points=points, budget=budget or Budget(), **more)

@@ -15,7 +15,7 @@ CORE = sorted((SRC / "core").glob("*.py"))
 LEVELS = [
     {"errors", "files", "pages", "texts"},
     {"core"},
-    {"methods", "evaluate", "frontier", "choosing", "data"},
+    {"methods", "evaluate", "frontier", "choosing", "measuring", "data"},
     {"estimator", "learning", "benchmark", "session", "steps", "store", "export", "gym", "plots", "model", "providers", "usage"},
     {"fitting", "report", "bench", "scoring", "asking"},
     {"cli", "web", "__main__"},

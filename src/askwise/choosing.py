@@ -17,7 +17,7 @@ def best_for(policies: Sequence[Policy], validation: Problem, budget: Budget, se
     that is better. Among the policies must be one as cheap as the budget."""
     cap = budget.cap(validation.schema.prices)
     found = [measure(validation, policy, cap) for policy in policies]
-    blend = choose([m.cost for m in found], [-m.loss for m in found], [m.error for m in found], budget)
+    blend = choose([m.cost for m in found], [-m.loss for m in found], [m.loss_error or 0.0 for m in found], budget)
     first, second = policies[blend.first], policies[blend.second]
     return Mixture(first, second, blend.share, seed) if blend.share else first
 

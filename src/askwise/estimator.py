@@ -243,7 +243,6 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             external=self.external,
             encoder=self.network,
             family=learned.family,
-            caps=learned.caps,
         )
         return replace(model, facts={**model.facts, "usage": measure_usage(model, validation)})
 

@@ -71,6 +71,7 @@ def onnx_bytes(model: Model) -> bytes:
         [onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
     )
     whole = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="askwise")
+    limits = [None if (cap := model.limit(p)) is None else float(prices.money(cap)) for p in model.followed]
     card = {
         "format": "askwise-onnx-1",
         "columns": list(schema.columns),
@@ -82,7 +83,8 @@ def onnx_bytes(model: Model) -> bytes:
         "member": prices.member.astype(int).tolist(),
         "sources": prices.sources.astype(int).tolist(),
         "known": list(model.known),
-        "cap": None if model.cap is None else float(prices.money(model.cap)),
+        "cap": limits[0],
+        "cap_second": limits[1],
         "share": model.blend.share,
         "seed": model.seed,
         "unit": model.unit,

@@ -13,9 +13,38 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askwise.core.budget import Budget
+from askwise.core.measures import Measure
 from askwise.errors import InputError
 
 Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One policy of a frontier, and what it came to: cost on the rows of the fit, loss and accuracy on those kept apart."""
+
+    lam: float
+    found: Measure
+    weights: dict[str, NDArray[Any]] | None = None  # None: decides at once, or is of a family, whose points share their weights
+    prefix: int | None = None  # of a family: so many tests of a fixed order for everybody; None: adaptive
+    cap: int | None = None  # of a family: the hard budget, in units of the prices, it was measured under and is run under
+
+    @property
+    def cost(self) -> float:
+        return self.found.cost
+
+    @property
+    def loss(self) -> float:
+        return self.found.loss
+
+    @property
+    def accuracy(self) -> float:
+        return self.found.accuracy
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What there is to know about it from outside."""
+        return {"lam": self.lam, **self.found.to_dict()}
 
 
 def hull(cost: ArrayLike, score: ArrayLike) -> NDArray[np.int64]:
@@ -35,6 +64,20 @@ def hull(cost: ArrayLike, score: ArrayLike) -> NDArray[np.int64]:
             kept.pop()
         kept.append(i)
     return np.array(kept, np.int64)
+
+
+def useful(cost: ArrayLike, score: ArrayLike, most: ArrayLike, slack: ArrayLike = 0.0) -> NDArray[np.int64]:
+    """Indices of the points that some budget could follow, in the order given. `most`: what no case pays more than at each of
+    them, infinity where nothing is known. A hard budget allows the points up to some `most`, and follows those on the hull of
+    these. `slack`: by how much each score may lie below the hull, since it may yet turn out better."""
+    c, s, m, room = (np.asarray(v, float) for v in (cost, score, most, np.broadcast_to(slack, np.shape(cost))))
+    keep = np.zeros(len(c), bool)
+    for limit in np.unique(m):
+        among = np.flatnonzero(m <= limit)
+        on = among[hull(c[among], s[among])]
+        keep[on] |= m[on] == limit
+        keep |= (m == limit) & (room > 0) & (s >= np.interp(c, c[on], s[on]) - room)
+    return np.flatnonzero(keep)
 
 
 @dataclass(frozen=True)

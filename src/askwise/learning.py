@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -17,8 +17,7 @@ from askwise.core.family_values import Family
 from askwise.core.policy import decide_at_once
 from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
-from askwise.frontier import hull
-from askwise.model import Point
+from askwise.frontier import Point
 
 CONFIGS: dict[str, Any] = {"paper": TrainConfig, "family": FamilyConfig}
 
@@ -31,7 +30,6 @@ class Learned:
     at_once: tuple[float, ...]
     facts: dict[str, Any]
     family: Family | None = None
-    caps: tuple[tuple[float, tuple[Point, ...]], ...] = ()
 
 
 def check(algorithm: Any, config: Any) -> None:
@@ -75,7 +73,7 @@ def learn(
         "data": problem.fingerprint,
         "versions": {"askwise": version("askwise"), "torch": torch.__version__, "numpy": np.__version__},
     }
-    return Learned(learned.points, learned.at_once, {**facts, **learned.facts}, learned.family, learned.caps)
+    return Learned(learned.points, learned.at_once, {**facts, **learned.facts}, learned.family)
 
 
 def _paper(
@@ -91,8 +89,8 @@ def _paper(
     best = min(runs, key=lambda run: run.history.value(budget))
     history = best.history
     points = [
-        Point(float(r.lam), r.cost, v.loss, v.accuracy, v.error, history.weights.get(i), cost_error=v.cost_error)
-        for i, r in enumerate(history.records) if i == 0 or i in history.weights for v in [r.validation]
+        Point(float(r.lam), replace(r.validation, cost=r.cost), history.weights.get(i))
+        for i, r in enumerate(history.records) if i == 0 or i in history.weights
     ]  # fmt: skip
     records = [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records]
     at_once = decide_at_once(problem).q.classes  # type: ignore[attr-defined]
@@ -106,25 +104,15 @@ def _family(
 ) -> tuple[Learned, float]:  # fmt: skip
     from askwise.methods import family
 
-    runs = [family.run(problem, validation, config, seed + i, encoder=encoder, **more) for i in range(restarts)]
+    cap = budget.cap(problem.schema.prices)
+    runs = [family.run(problem, validation, config, seed + i, encoder=encoder, cap=cap, **more) for i in range(restarts)]
     best = max(runs, key=lambda run: run.area)
-
-    def point(p: family.Point) -> Point:
-        m = p.found
-        return Point(float(p.lam), m.cost, m.loss, m.accuracy, m.error, None, p.prefix, m.cost_error)
-
-    def kept(points: list[family.Point]) -> tuple[Point, ...]:
-        """Deciding at once, and what is on the hull."""
-        on = hull([p.found.cost for p in points], [-p.found.loss for p in points])
-        at_first = [p for p in points if p.prefix == 0]
-        return tuple(point(p) for p in [*at_first, *(points[i] for i in on.tolist() if points[i].prefix != 0)])
 
     records = [[r.step, r.lam, r.cost, r.validation.loss, r.validation.accuracy] for r in best.records]
     areas = [[r.step, r.area] for r in best.records]
-    caps = tuple((float(problem.schema.prices.money(cap)), kept(points)) for cap, points in best.caps)
     at_once = decide_at_once(problem).q.classes  # type: ignore[attr-defined]
     facts = {"stopped": best.stopped, "records": records, "areas": areas}
-    return Learned(kept(best.priced), at_once, facts, best.family, caps), best.seconds
+    return Learned(tuple(best.kept), at_once, facts, best.family), best.seconds
 
 
 def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:

@@ -9,7 +9,6 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,9 @@ from numpy.typing import NDArray
 from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.core.dense import DenseValues
-from askwise.core.episode import Cases, Episodes, rollout
+from askwise.core.episode import Cases, Episodes, by_row, rollout
 from askwise.core.family_values import Family
+from askwise.core.measures import Measure
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.data.answers import Form
@@ -29,33 +29,12 @@ from askwise.data.external import answers
 from askwise.data.frames import import_pandas
 from askwise.errors import Doubt, InputError
 from askwise.evaluate import sequences
-from askwise.frontier import Blend, choose, hull
+from askwise.frontier import Blend, Point, choose, hull
 
 if TYPE_CHECKING:
     from askwise.core.network import Encoder
     from askwise.providers import Decided
     from askwise.session import Session
-
-BY_LUCK = 0.5  # standard errors by which the best of several hard budgets that are no better looks better
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """One policy of the frontier, and what it came to: cost on the rows of the fit, loss and accuracy on its validation rows."""
-
-    lam: float
-    cost: float
-    loss: float
-    accuracy: float
-    error: float  # standard error of the loss
-    weights: dict[str, NDArray[Any]] | None  # None: decides at once, or is of a family, whose points share their weights
-    prefix: int | None = None  # of a family: so many tests of a fixed order for everybody; None: adaptive
-    cost_error: float = 0.0  # standard error of the cost
-
-    @property
-    def shown(self) -> dict[str, float]:
-        """What there is to know about it from outside."""
-        return {"lam": self.lam, "cost": self.cost, "loss": self.loss, "accuracy": self.accuracy}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +64,7 @@ class Model:
     encoding: Encoding
     loss: NDArray[np.float64]  # K, K: loss[truth, decision], class weights included
     at_once: tuple[float, ...]  # values of the classes when nothing is known
-    points: tuple[Point, ...]  # by rising cost, the first decides at once
+    points: tuple[Point, ...]  # all that some budget could follow, by rising cost; the first decides at once
     trained_for: Budget
     budget: Budget
     known: tuple[str, ...]
@@ -95,56 +74,57 @@ class Model:
     external: Any = None  # an existing classifier, fitted or `Recorded`
     encoder: Encoder | None = None  # of the user's own
     family: Family | None = None  # one set of weights for all points, at any price and any hard budget
-    caps: tuple[tuple[float, tuple[Point, ...]], ...] = ()  # of a family: frontiers under some hard budgets
 
     # ------------------------------------------------------------------ budgets
 
     @cached_property
     def blend(self) -> Blend:
-        """Which points the budget follows."""
-        cost, loss, error = (np.array([getattr(p, name) for p in self.frontier]) for name in ("cost", "loss", "error"))
-        return choose(cost, -loss, error, self.budget)
-
-    @property
-    def frontier(self) -> tuple[Point, ...]:
-        """The points among which the budget chooses."""
-        return self._limited[1]
+        """Which points of the frontier the budget follows."""
+        cost, loss, error = zip(*((p.cost, p.loss, p.found.loss_error or 0.0) for p in self.frontier), strict=True)
+        return choose(cost, -np.array(loss), error, self.budget)
 
     @cached_property
-    def _limited(self) -> tuple[Budget, tuple[Point, ...]]:
-        """The hard budget it keeps to, and the points measured under it. Of a family it is the largest measured one that is not
-        above, since an average holds for what was measured. Where nothing else is to be kept, money between two measured ones is
-        spent too, unless a smaller one did better, by more than the luckiest of many does."""
-        prices = self.schema.prices
-        most = self.budget.cap(prices)
-        if most is None or self.family is None:
-            return self.budget, self.points
-        # in units: of an amount like 0.1 the float is a little more than the amount
-        measured = [(round(Fraction(cap) / prices.unit), points) for cap, points in self.caps]
-        below = [(cap, points) for cap, points in measured if cap <= most]
-        if not below:
-            return self.budget, tuple(p for p in self.points if not p.cost)
-        cap, points = below[-1]
-        if self.budget.average is None and not self.budget.lam:
-            least = {c: min(of, key=lambda p: p.loss) for c, of in below}
-            smaller, of = min(below, key=lambda found: least[found[0]].loss)
-            mine, theirs = least[cap], least[smaller]
-            if theirs.loss + BY_LUCK * max(mine.error, theirs.error) >= mine.loss:
-                return self.budget, points
-            cap, points = smaller, of
-        return Budget(hard=cap * prices.unit), points
+    def followed(self) -> tuple[Point, Point]:
+        """The two points that are blended; twice the same where nothing is."""
+        return self.frontier[self.blend.first], self.frontier[self.blend.second]
+
+    @cached_property
+    def frontier(self) -> tuple[Point, ...]:
+        """The points among which the budget chooses, by rising cost: deciding at once, and the hull of all that were measured and
+        are sure to keep its hard part. So a further constraint never promises more, and what is promised is what is run."""
+        if self.family is None:
+            return self.points
+        prices, most = self.schema.prices, self.budget.cap(self.schema.prices)
+        within = self.points
+        if most is not None and most < prices.total:
+            within = tuple(p for p in self.points if self.family.most_paid(prices, p.prefix, p.cap) <= most)
+        on = [within[i] for i in hull([p.cost for p in within], [-p.loss for p in within]).tolist()]
+        return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
+
+    def limit(self, point: Point) -> int | None:
+        """The units that cases which follow a point keep to; None where nothing limits them. A point that was measured under a
+        hard budget is run under the same one."""
+        if self.family is not None and point.cap is not None:
+            return point.cap
+        most = self.budget.cap(self.schema.prices)
+        return None if self.family is not None and most == self.schema.prices.total else most
 
     @property
     def cap(self) -> int | None:
         """What no case may exceed by what it is asked, in units of the prices: the hard budget or a smaller measured one."""
-        return self._limited[0].cap(self.schema.prices)
+        limits = [self.limit(point) for point in self.followed]
+        return self.budget.cap(self.schema.prices) if None in limits else max(limits)  # type: ignore[type-var]
 
     @property
-    def expected(self) -> dict[str, float]:
-        """What the model is expected to come to at its budget, and the standard error of its mean cost: of two points that are
-        blended, which were measured on the same rows, the errors add up."""
-        names = "cost", "loss", "accuracy", "cost_error"
-        return {name: self.blend.mean([getattr(p, name) for p in self.frontier]) for name in names}
+    def measured(self) -> Measure:
+        """What the model is expected to come to at its budget, and how sure that is."""
+        first, second = self.followed
+        return first.found.mixed(second.found, self.blend.share)
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """The same by name."""
+        return self.measured.to_dict()
 
     @property
     def saturation(self) -> Point:
@@ -181,9 +161,8 @@ class Model:
         return self._policy(np.float64)
 
     def _policy(self, dtype: Any) -> Policy:
-        blend = self.blend
-        first, second = (self.arm(self.frontier[i], dtype) for i in (blend.first, blend.second))
-        return Mixture(first, second, blend.share, self.seed) if blend.share else first
+        first, second = (self.arm(point, dtype) for point in self.followed)
+        return Mixture(first, second, self.blend.share, self.seed) if self.blend.share else first
 
     def arm(self, point: Point, dtype: Any = np.float32) -> Greedy:
         """The policy of one point."""
@@ -211,7 +190,8 @@ class Model:
         """Short, and different for models that may decide differently, whatever their budget."""
         schema, prices = self.schema, self.schema.prices
         said = (schema.columns, schema.tests, schema.classes, prices.unit, self.known, self.seed, self.encoding.to_dict())
-        digest = hashlib.sha256(repr((*said, [(p.lam, p.prefix, p.cost, p.loss) for p in self.points])).encode())
+        points = [(p.lam, p.prefix, p.cost, p.loss, *(() if p.cap is None else (p.cap,))) for p in self.points]
+        digest = hashlib.sha256(repr((*said, points)).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
         weights = [weights[name] for weights in sets for name in sorted(weights)]
         for part in (self.loss, schema.owner, prices.own, prices.setup, prices.member, prices.sources, *weights):
@@ -289,7 +269,16 @@ class Model:
         export(self, path)
 
     def rollout(self, problem: Problem) -> Episodes:
-        return rollout(problem, self.policy, self.cap)
+        """Buys and decides. The two policies of a mixture may keep to different limits."""
+        limits = [self.limit(point) for point in self.followed]
+        if limits[0] == limits[1] or not isinstance(self.policy, Mixture):
+            return rollout(problem, self.policy, limits[0])
+        second = self.policy.takes_second(problem.keys)
+        return by_row([
+            rollout(problem, arm, limit, np.flatnonzero(who))
+            for arm, limit, who in zip((self.policy.first, self.policy.second), limits, (~second, second), strict=True)
+            if who.any()
+        ])  # fmt: skip
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case."""
@@ -325,7 +314,7 @@ class Model:
         shared = None if self.family is None else self.family.values(0.0, np.float64)  # the same at every price
         for i in range(0, len(out), chunk):
             part = slice(i, i + chunk)
-            state = Cases(problem, done.row[part], done.mask[part], self.cap).observe()
+            state = Cases(problem, done.row[part], done.mask[part], None).observe()
             if shared is not None:
                 out[part] = shared.believe(state.values, state.mask)
             else:

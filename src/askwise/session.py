@@ -58,7 +58,7 @@ class Session:
         self._outside = model.form.outside(outside)
         schema = model.schema
         no = np.zeros(schema.n_tests, bool)
-        self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, *_limits(self.model, budget))
+        self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, *self._limits(budget))
         self._free = frozenset(model.form.index(name) for name in model.known)  # for everyone
         self._refused: dict[int, None] = {}
         self._values: dict[int, Any] = {}  # as they were told, in this order
@@ -75,6 +75,19 @@ class Session:
         for test in (refused,) if isinstance(refused, str) else refused:
             self._refuse(test)
         self._open()
+
+    def _limits(self, budget: Any) -> tuple[int | None, Fraction | None]:
+        """The units that what is asked keeps to, and what the case may cost at most, which may be more: see `Model.limit`."""
+        prices, hard = self.model.schema.prices, self.model.budget.hard
+        keeps = self.model.limit(self.model.followed[self.second])
+        own = None if budget is None or isinstance(budget, Budget) else exact(budget, "the budget of the session")
+        given = [amount for amount in (hard, own) if amount is not None]
+        if not given:
+            return keeps, None
+        most = min(*given, prices.total * prices.unit)
+        cap = Budget(hard=most).cap(prices)
+        assert cap is not None
+        return cap if keeps is None else min(keeps, cap), most
 
     # ------------------------------------------------------------------ what is asked
 
@@ -223,7 +236,7 @@ class Session:
 
     @property
     def budget(self) -> float | None:
-        """What this case may cost at most. What is asked may keep to a smaller limit, see `Model.cap`."""
+        """What this case may cost at most. What is asked may keep to a smaller limit, see `Model.limit`."""
         most = self._waiting.most
         return None if most is None else float(most)
 
@@ -359,19 +372,6 @@ def next_steps(sessions: Sequence[Session]) -> list[Step]:
 def _at(model: Model, budget: Budget) -> Model:
     """The model under another budget; the same one for all sessions, since its networks are made ready once."""
     return model.at(budget)
-
-
-def _limits(model: Model, budget: Any) -> tuple[int | None, Fraction | None]:
-    """The units that what is asked keeps to, and what a case may cost at most, which may be more: see `Model.cap`."""
-    prices, hard = model.schema.prices, model.budget.hard
-    own = None if budget is None or isinstance(budget, Budget) else exact(budget, "the budget of the session")
-    given = [amount for amount in (hard, own) if amount is not None]
-    if not given:
-        return None, None
-    most = min(*given, prices.total * prices.unit)
-    cap = Budget(hard=most).cap(prices)
-    assert cap is not None
-    return cap if model.cap is None else min(model.cap, cap), most
 
 
 def _name(case_id: Any) -> str:

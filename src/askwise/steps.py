@@ -14,7 +14,8 @@ from askwise.core.episode import Cases, State, chosen
 from askwise.core.policy import Looking, Mixture, View
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Problem
-from askwise.model import Model, Point
+from askwise.frontier import Point
+from askwise.model import Model
 
 RUNNERS_UP = 3
 
@@ -91,11 +92,6 @@ class Waiting(NamedTuple):
         return Waiting(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap, self.most)
 
 
-def point_of(model: Model, second: bool) -> Point:
-    """The point of the frontier that a case follows; `second`: its draw fell on the second of two."""
-    return model.frontier[model.blend.second if second else model.blend.first]
-
-
 def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Sequence[bool]) -> list[Step]:
     """The next steps of cases that follow the same point, all of them with a budget or all without."""
     schema, B = model.schema, len(waiting)
@@ -115,7 +111,7 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     assert state is not None
     assert view is not None
     order = getattr(arm, "fixed_order", None)
-    told = _Told(model, point_of(model, second), problem, waiting, held, spent, state, view, order)
+    told = _Told(model, model.followed[second], problem, waiting, held, spent, state, view, order)
     return [
         told.decided(i, action, stopped[i]) if action < schema.first_test else told.asked(i, action - schema.first_test)
         for i, action in enumerate(choice.action.tolist())

@@ -24,13 +24,15 @@ from askwise.core.episode import Cases
 from askwise.core.family_scale import Scale, list_prices
 from askwise.core.family_values import Family
 from askwise.core.forecast import as_judged
+from askwise.core.measures import Measure
 from askwise.core.prices import COUNTED, Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
 from askwise.data.external import Recorded
 from askwise.errors import StateError
 from askwise.files import write_whole
-from askwise.model import Model, Point
+from askwise.frontier import Point
+from askwise.model import Model
 from askwise.usage import fits
 
 STATE = "askwise-state-1"
@@ -96,7 +98,6 @@ def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
         "points": [_told(p) for p in model.points],
-        "caps": [[cap, [_told(p) for p in points]] for cap, points in model.caps],
         "scale": None if model.family is None else model.family.scale.to_dict(),
         "trained_for": model.trained_for.to_dict(),
         "budget": model.budget.to_dict(),
@@ -111,7 +112,12 @@ def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _told(point: Point) -> dict[str, Any]:
-    return {name: getattr(point, name) for name in ("lam", "cost", "loss", "accuracy", "error", "prefix", "cost_error")}
+    return {**point.shown, "prefix": point.prefix, "cap": point.cap}
+
+
+def _point(told: dict[str, Any], weights: Arrays | None = None, cap: int | None = None) -> Point:
+    """The inverse of `_told`, also for what earlier versions told."""
+    return Point(told["lam"], Measure.from_dict(told), weights, told.get("prefix"), told.get("cap", cap))
 
 
 def load(path: str | Path, *, external: Any = None, network: Any = None) -> Model:
@@ -147,21 +153,28 @@ def _rehearse(model: Model) -> None:
     _must(_numbers([model.facts["stake"]]) and model.stake > 0, "something is at stake")
     _must(fits(model), "what is bought is told in shares")
     first, costs = model.points[0], [p.cost for p in model.points]
-    everywhere = [*model.points, *(p for _, points in model.caps for p in points)]
     _must(
-        _numbers([x for p in everywhere for x in (p.lam, p.cost, p.loss, p.accuracy, p.error, p.cost_error)]),
+        _numbers(
+            x
+            for p in model.points
+            for name, x in (*p.shown.items(), ("prefix", p.prefix), ("cap", p.cap))
+            if x is not None or name in ("lam", "cost", "loss", "accuracy")
+        ),
         "points are numbers",
     )
+    _must(all(type(x) in (int, type(None)) for p in model.points for x in (p.found.n, p.prefix, p.cap)), "points are counted")
     _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
     everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
     problem = Problem(schema, np.zeros((2, len(schema.columns)), np.float32), None, None, everything, model.loss, None,
                       None if schema.external_needs is None else np.zeros(2, np.int64), None)  # fmt: skip
     state = Cases.start(problem, np.arange(2), model.cap).observe()
     shared = None if model.family is None else model.family.weights
-    for i in range(0 if shared else 1, len(costs)):
-        for values in (shared or model.points[i].weights or {}).values():
+    # points of a family that differ only in their limits are the same network
+    different = model.points[1:] if shared is None else {(p.lam, p.prefix): p for p in model.points}.values()
+    for point in different:
+        for values in (shared or point.weights or {}).values():
             _must(values.dtype.kind in "fiu" and bool(np.isfinite(values).all()), "weights are numbers")
-        q = model.arm(model.points[i]).values(state)
+        q = model.arm(point).values(state)
         _must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
     model.belief(problem, model.rollout(problem))
 
@@ -211,7 +224,10 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
             and (weights["encoder.0.weight"].shape[1] != C + F or weights["head.weight"].shape[0] != 1 + schema.n_actions)
         ):
             raise StateError(f"{path!r} is damaged: the network of point {i} does not fit its {F} tests and {K} classes")
-        points.append(Point(**point, weights=weights or None))
+        points.append(_point(point, weights or None))
+    if "caps" in card:  # earlier versions; in units, since of an amount like 0.1 the float is a little more than the amount
+        capped = [_point(p, cap=round(Fraction(cap) / prices.unit)) for cap, under in card["caps"] for p in under]
+        points = sorted([*points, *capped], key=lambda p: p.cost)
     family = None if card.get("scale") is None else _family(arrays, card, schema, network)
     return Model(
         schema=schema,
@@ -228,7 +244,6 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         external=external,
         encoder=network,
         family=family,
-        caps=tuple((cap, tuple(Point(**p, weights=None) for p in points)) for cap, points in card.get("caps", [])),
     )
 
 

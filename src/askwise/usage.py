@@ -44,7 +44,7 @@ def measure_usage(model: Model, problem: Problem, seed: int = 0) -> dict[str, An
     each = np.ones(len(some)) if some.weight is None else some.weight  # how much a case counts
     points = []
     for point in model.frontier:
-        report = Report(some, rollout(some, model.arm(point), model.cap))
+        report = Report(some, rollout(some, model.arm(point), model.limit(point)))
         often = Counter[tuple[str, ...]]()
         for i, weight in enumerate(each.tolist()):
             often[tuple(report.tests_of(i))] += weight

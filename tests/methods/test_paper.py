@@ -5,7 +5,8 @@ import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
 from askwise.core.config import TrainConfig
-from askwise.core.episode import Measure, measure, rollout
+from askwise.core.episode import measure, rollout
+from askwise.core.measures import Measure
 from askwise.core.policy import Always, Mixture
 from askwise.core.problem import Problem, Schema
 from askwise.core.train import Snapshot

@@ -8,12 +8,14 @@ Paper: section 2.3, the MDP; algorithm 3
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.core.measures import Mean, Measure, Tally
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Floats, Problem
 
@@ -156,7 +158,7 @@ class Cases:
         test depends on the others, so that it has to be done step by step."""
         schema = self.problem.schema
         legal = self.legal()[:, schema.first_test :][:, tests]
-        if self.cap is not None:
+        if self.cap is not None and not self._affords(tests):
             if not schema.prices.plain:
                 return None
             left = self.left()
@@ -167,6 +169,13 @@ class Cases:
         self.mask = self.mask.copy()
         self.mask[case, tests[which]] = True
         return case, tests[which]
+
+    def _affords(self, tests: Ints) -> bool:
+        """Whether every case could pay for all of these together."""
+        assert self.cap is not None
+        held = self.mask.copy()
+        held[:, tests] = True
+        return bool((self.problem.schema.prices.cost(held, self._known()) <= self.cap).all())
 
     def keep(self, which: NDArray[Any]) -> Cases:
         """Only some of the cases."""
@@ -202,18 +211,6 @@ def chosen(cases: Cases, policy: Policy) -> Choice:
     return choice
 
 
-@dataclass(frozen=True)
-class Measure:
-    """What a policy comes to on some rows: mean cost in money, mean loss, share of right decisions."""
-
-    cost: float
-    loss: float
-    accuracy: float
-    rows: int
-    error: float = 0.0  # standard error of the mean loss
-    cost_error: float = 0.0  # of the mean cost
-
-
 @dataclass(frozen=True, eq=False)
 class Episodes:
     """N finished episodes: the decisions, and what they came to."""
@@ -244,7 +241,21 @@ class Episodes:
 def rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None, chunk: int = 4096) -> Episodes:
     """Whole episodes for the given rows (all by default). Finished cases drop out; `chunk` bounds the memory."""
     rows = np.arange(len(problem)) if rows is None else rows
-    parts = [_rollout(problem, policy, cap, rows[i : i + chunk]) for i in range(0, len(rows), chunk)]
+    return _joined([_rollout(problem, policy, cap, rows[i : i + chunk]) for i in range(0, len(rows), chunk)])
+
+
+def by_row(parts: Sequence[Episodes]) -> Episodes:
+    """Episodes of different rows, put together in the order of the rows."""
+    whole = _joined([part for part in parts if len(part.row)])
+    order = np.argsort(whole.row, kind="stable")
+    length = whole.length[order]
+    start = np.repeat(whole.first[order] - (np.cumsum(length) - length), length)
+    steps = start + np.arange(len(start))
+    per_step = {"action", "probability"}
+    return Episodes(*(getattr(whole, name)[steps if name in per_step else order] for name in Episodes.__dataclass_fields__))
+
+
+def _joined(parts: Sequence[Episodes]) -> Episodes:
     return Episodes(*(np.concatenate([getattr(p, name) for p in parts]) for name in Episodes.__dataclass_fields__))
 
 
@@ -285,23 +296,17 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
     )
 
 
+def tally(problem: Problem, done: Episodes) -> Tally:
+    """What finished episodes came to. Rows count by their weights, if they have any."""
+    truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
+    weights = None if problem.weight is None else problem.weight[done.row]
+    cost, loss, right = (Mean.of(values, weights) for values in (done.cost, done.loss, done.decision == truth))
+    return Tally(len(done.row), cost, loss, right)
+
+
 def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None) -> Measure:
     """Rolls the policy out and averages."""
-    done = rollout(problem, policy, cap, rows)
-    truth = problem.y[done.row] if problem.y is not None else np.full(len(done.row), -1)
-    right, n = done.decision == truth, len(done.row)
-    if problem.weight is None:
-        cost, loss, accuracy, varies, off, alike = (
-            done.cost.mean(), done.loss.mean(), right.mean(), done.cost.std(), done.loss.std(), n)  # fmt: skip
-    else:
-        cost, loss, accuracy = (problem.mean(x, done.row) for x in (done.cost, done.loss, right))
-        varies, off = (problem.mean((x - m) ** 2, done.row) ** 0.5 for x, m in ((done.cost, cost), (done.loss, loss)))
-        weight = problem.weight[done.row]
-        alike = weight.sum() ** 2 / max((weight**2).sum(), 1e-300) or n  # as many rows of one weight would be as sure
-    money = problem.schema.prices.money
-    return Measure(
-        float(money(cost)), float(loss), float(accuracy), n, float(off / alike**0.5), float(money(varies)) / alike**0.5
-    )
+    return tally(problem, rollout(problem, policy, cap, rows)).measure(problem.schema.prices)
 
 
 def some_rows(n: int, most: int, seed: int) -> Ints:

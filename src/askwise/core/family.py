@@ -107,6 +107,11 @@ class FamilyTrainer:
     def finished(self) -> bool:
         return self.done >= 1 or self.step >= self.config.max_steps
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether it has begun to choose tests; before, it knows only prefixes of the order."""
+        return self.phase != PREFIXES
+
     def _end(self) -> float:
         """How much is done when this phase is over."""
         share = self.prefix_share

@@ -54,7 +54,7 @@ class FamilyConfig:
     """How often the family is measured on validation rows; the best is kept."""
     measure_rows: int = 1_000
     """Measure on at most this many validation rows while training; 0: on all."""
-    frontier_rows: int = 10_000
+    frontier_rows: int = 0
     """Measure the frontier on at most this many validation rows at the end; 0: on all."""
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from askwise.core import forecast
 from askwise.core.episode import State
 from askwise.core.family_scale import CONDITIONS, FEW, Scale, affordable
 from askwise.core.policy import Greedy, View
+from askwise.core.prices import Prices
 from askwise.core.problem import Doubles, Floats
 
 Array = NDArray[Any]
@@ -69,6 +70,13 @@ class Family:
         """Adaptive at a price or, with a prefix, so many tests of the order for everybody."""
         values = self.values(lam, dtype)
         return Greedy(values if prefix is None else InOrder(values, self.rank, prefix))
+
+    def most_paid(self, prices: Prices, prefix: int | None, cap: int | None) -> float:
+        """What no case pays more than, in units: the hard budget or, along a prefix, the price of its tests together. Infinity
+        where nothing limits it."""
+        if cap is not None:
+            return cap
+        return math.inf if prefix is None else int(prices.cost((self.rank < prefix)[None])[0])
 
 
 class FamilyValues:

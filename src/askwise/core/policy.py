@@ -185,8 +185,13 @@ class Mixture:
 
     def arms(self, state: State) -> list[tuple[Policy, Bools]]:
         """The policies that some of the cases follow, and who follows each."""
-        takes_second = uniform(state.key, self.seed) < self.share
-        return [(arm, who) for arm, who in ((self.first, ~takes_second), (self.second, takes_second)) if who.any()]
+        second = self.takes_second(state.key)
+        return [(arm, who) for arm, who in ((self.first, ~second), (self.second, second)) if who.any()]
+
+    def takes_second(self, key: NDArray[np.uint64]) -> Bools:
+        """B: who follows the second policy."""
+        drawn: Bools = uniform(key, self.seed) < self.share
+        return drawn
 
 
 def uniform(key: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from askwise.core.budget import Budget
 from askwise.core.checkpoint import load_moments, moments_of, own_random_numbers, part, same_run
 from askwise.core.config import TrainConfig
-from askwise.core.episode import Cases, Measure, Steps, advance, measure, replay, rollout, some_rows
+from askwise.core.episode import Cases, Steps, advance, measure, replay, rollout, some_rows
+from askwise.core.measures import Measure
 from askwise.core.memory import Batch, Memory
 from askwise.core.network import (
     Encoder,

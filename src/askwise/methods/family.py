@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,26 +15,21 @@ from askwise.choosing import best_for
 from askwise.core import forecast, gaps
 from askwise.core.budget import Budget
 from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run
-from askwise.core.episode import Measure, measure, rollout, some_rows
+from askwise.core.episode import some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
 from askwise.core.family_config import FamilyConfig
-from askwise.core.family_scale import Scale
 from askwise.core.family_values import Family
+from askwise.core.measures import Measure
 from askwise.core.network import Encoder, Weights
 from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
-from askwise.core.prefixes import lengths_of
 from askwise.core.prices import Ints
-from askwise.core.problem import Doubles, Problem, Schema
-from askwise.frontier import hull
+from askwise.core.problem import Doubles, Problem
+from askwise.frontier import Point
+from askwise.measuring import Last, Tried, area_of, frontier
 
-PRICES = 24  # points of the frontier, besides the prefixes of the order
-CAPS, JUST = 24, 12  # hard budgets that are measured: evenly from the cheapest test to everything, and prices of single tests
-UNDER = 4  # prices at which each is, besides for nothing
-GLANCE = 8  # as many while it is trained
-PAID_ROWS = 3_000  # mean costs are measured on so many rows at least: budgets are to be met
-HELD_OUT = 4  # times a row counts that was not learned from
-FEWEST = 300  # rows that are measured in the end, if there are so many, however short the time
+GLANCE = 8  # prices that are measured while it is trained
+FIRST, FEWEST = 1_000, 300  # rows on which everything is measured in the end, and as many however short the time
 SAME = 0.002  # areas that are as good as equal
 MEASURING, LAST = 0.1, 0.35  # share of the time that may go to measuring on the way; and at the end, if it takes that much
 ORDER = 0.12  # share of the time for the order
@@ -42,16 +37,8 @@ PACE, MOST_PREFIXES = 50, 0.7  # steps by which the pace is known; most of the t
 TRIAL = 0.04  # share of the time that each encoding may be tried
 CLEARLY = 0.95  # bins are taken rather than plain values when the surprise is less than this part
 FOLLOWED = 10  # prices, and as many hard budgets, at which forecasts are set right
-LAST_GLANCES = 18  # what the last measurements take, on as many rows; less where rows are few
-
-
-@dataclass(frozen=True)
-class Point:
-    """A policy of the family, at a price or along a prefix of the order, and what it came to on validation rows."""
-
-    lam: float
-    prefix: int | None  # so many tests of the order for everybody; None: adaptive, at price lam
-    found: Measure
+LAST_GLANCES = 18  # what it takes to measure everything in the end, in glances on as many rows
+REST_GLANCES = 5  # the same for what is still measured after the first rows
 
 
 @dataclass(frozen=True)
@@ -92,7 +79,7 @@ class Kept:
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> Kept:
-        records = [Record(**{**r, "validation": Measure(**r["validation"])}) for r in facts["records"]]
+        records = [Record(**{**r, "validation": Measure.from_dict(r["validation"])}) for r in facts["records"]]
         due = math.inf if facts["due"] is None else facts["due"]
         return cls(records, facts["area"] if records else -np.inf, part(arrays, "best/"), facts["spent"], due)
 
@@ -103,9 +90,8 @@ class Run:
 
     trainer: FamilyTrainer
     weights: Weights
-    points: list[Point]  # all that were measured
-    priced: list[Point]  # those on their hull, and all prefixes, with mean costs of more rows
-    caps: list[tuple[int, list[Point]]]  # hard budgets, in units, and what came of them: adaptive, and along the order
+    points: list[Point]  # all that were measured without a hard budget
+    kept: list[Point]  # those that some budget could follow, under hard budgets too, by rising cost; the first decides at once
     records: list[Record]
     seconds: float  # of this call; those before a resumption are the caller's to add
     stopped: str
@@ -130,13 +116,15 @@ def run(
     *,
     encoder: Encoder | None = None,
     time_limit: float | None = None,
+    cap: int | None = None,
     threads: int = 1,
     watch: Callable[[Record], None] | None = None,
     save: Callable[[State], None] | None = None,
     resume: State | None = None,
 ) -> Run:
     """Trains for so many seconds, the order included, or without a limit for `config.max_steps` steps. Half of the validation
-    rows teach it what to expect. Now and then it is measured on the others, and the best is kept.
+    rows teach it what to expect. Now and then it is measured on some of the others, and the best is kept; in the end on all of
+    them that the time allows, also under some hard budgets and that of `cap` units.
 
     `save` is given the whole state after each measurement, and on Ctrl-C; `resume` takes such a state, whose seconds count.
     """
@@ -177,7 +165,7 @@ def run(
             weights = trainer.weights()
             points = frontier(trainer, weights, validation, some, GLANCE)
             area = area_of(points, trainer.scale)
-            best = min(points, key=lambda p: (p.found.loss, p.found.cost))
+            best = min(points, key=lambda p: (p.loss, p.cost))
             new = not kept.records or kept.records[-1].step < trainer.step  # not so if it was resumed at its end
             if new:
                 kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
@@ -187,7 +175,7 @@ def run(
                 watch(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
-                fully = LAST_GLANCES * glance / time_limit * most / len(some)
+                fully = (LAST_GLANCES + REST_GLANCES * max(most / len(some) - 1, 0)) * glance / time_limit
                 aside = max(min(LAST / 2, fully), min(LAST, LAST_GLANCES * glance / time_limit))
                 before, started = trainer.done, time.monotonic()  # what is done never goes back, the rest shares what is left
             kept.due = trainer.done + pause if trainer.done + 1.5 * pause < 1 else 1.0
@@ -204,27 +192,27 @@ def run(
             kept.spent = time.monotonic() - began
             save(_state(trainer, kept))
             raise KeyboardInterrupt
+    first = FIRST
     if time_limit is not None:  # as many rows as can be measured in the time that is left
         rest = max(began + time_limit - time.monotonic(), 0.0)
-        most = min(most, max(FEWEST, int(len(some) * rest / glance / LAST_GLANCES)))
-        some = some_rows(len(validation), min(len(some), max(FEWEST, most)), seed)
-    measured = some_rows(len(validation), most, seed)
-    points = frontier(trainer, kept.weights, validation, measured, PRICES)
-    priced = well_priced(points, trainer.family(kept.weights), problem, judging, max(most, PAID_ROWS), seed)
-    caps = under_caps(trainer, kept.weights, validation, some)
-    told = forecast.fitted(trainer.family(kept.weights), held_out, followed(points, caps))
+        first = min(FIRST, max(FEWEST, int(len(some) * rest / glance / LAST_GLANCES)))
+    last = Last(trainer, trainer.family(kept.weights), problem, judging, validation, seed, cap)
+    last.begin(first, most)
+    told = forecast.fitted(last.family, held_out, followed(last.tried))
+    found = last.finish(None if time_limit is None else lambda: began + time_limit - time.monotonic())
     weights = {**kept.weights, "forecast": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
-    return Run(trainer, weights, points, priced, caps, kept.records, time.monotonic() - called, stopped)
+    return Run(trainer, weights, found.points, found.kept, kept.records, time.monotonic() - called, stopped)
 
 
-def followed(points: list[Point], caps: list[tuple[int, list[Point]]]) -> list[tuple[float, int | None]]:
+def followed(tried: list[Tried]) -> list[tuple[float, int | None]]:
     """Some of the prices that were measured, and hard budgets, each at one of its prices in turn."""
-    free = [p.lam for p in points if p.prefix is None]
+    adaptive = [t for t in tried if t.prefix is None]
+    free, caps = [t.lam for t in adaptive if t.cap is None], sorted({t.cap for t in tried if t.cap is not None})
     limits: list[tuple[float, int | None]] = [(lam, None) for lam in free[:: -(-len(free) // FOLLOWED) or 1]]
-    for i, (cap, found) in enumerate(caps[:: -(-len(caps) // FOLLOWED) or 1]):
-        adaptive = [p.lam for p in found if p.prefix is None]
-        limits += [(adaptive[i % len(adaptive)], cap)] if adaptive else []
+    for i, cap in enumerate(caps[:: -(-len(caps) // FOLLOWED) or 1]):
+        prices = [t.lam for t in adaptive if t.cap == cap]
+        limits += [(prices[i % len(prices)], cap)] if prices else []
     return limits
 
 
@@ -280,81 +268,6 @@ def halves(validation: Problem) -> tuple[Problem, Problem]:
         return validation, validation
     by_class = np.argsort(validation.y, kind="stable")
     return validation.take(np.sort(by_class[::2])), validation.take(np.sort(by_class[1::2]))
-
-
-def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints, prices: int) -> list[Point]:
-    """All points of a family, measured: a grid of prices from too dear to nearly free, and prefixes of the order."""
-    family, high, low = trainer.family(weights), trainer.scale.high, trainer.scale.low
-    prefixes = sorted({0, *lengths_of(problem, trainer.order, 20)})
-    points = [Point(high, k, measure(problem, family.policy(high, k), None, rows)) for k in prefixes]
-    for lam in np.geomspace(high, low, prices).tolist() if trainer.phase != PREFIXES else ():
-        policy = family.policy(lam)
-        if goes_too_far(trainer, problem, policy, None, rows):
-            break
-        points.append(Point(lam, None, measure(problem, policy, None, rows)))
-    return points
-
-
-def well_priced(points: list[Point], family: Family, problem: Problem, judging: Problem, most: int, seed: int) -> list[Point]:
-    """Prefixes, and adaptive points with mean costs of more rows: those on the hull, and on the hull that this makes, until it
-    consists of such points."""
-    done = {i: p for i, p in enumerate(points) if p.prefix is not None}
-    while True:
-        now = [done.get(i, p) for i, p in enumerate(points)]
-        new = [i for i in hull([p.found.cost for p in now], [-p.found.loss for p in now]).tolist() if i not in done]
-        if not new:
-            return [now[i] for i in sorted(done)]
-        done |= {i: spending(family, points[i], problem, judging, most, seed) for i in new}
-
-
-def spending(family: Family, point: Point, problem: Problem, judging: Problem, most: int, seed: int) -> Point:
-    """The point with a mean cost of more rows: what is paid needs no labels. With rows it has learned from it is a little surer,
-    and buys less, so that each of the others counts for several."""
-    policy = family.policy(point.lam)
-    more = [measure(p, policy, None, some_rows(len(p), most, seed)) for p in (judging, problem)]
-    weighed = [(HELD_OUT * point.found.rows, point.found), (HELD_OUT * more[0].rows, more[0]), (more[1].rows, more[1])]
-    rows = sum(n for n, _ in weighed)
-    cost = sum(n * m.cost for n, m in weighed) / rows
-    error = math.hypot(*(n * m.cost_error for n, m in weighed)) / rows
-    return replace(point, found=replace(point.found, cost=cost, cost_error=error))
-
-
-def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> bool:
-    """Whether it buys more than it has learned to choose; that is what the prefixes are for."""
-    some = rows[:: -(-len(rows) // 50)]
-    return bool(rollout(problem, policy, cap, some).length.mean() > trainer.config.longest)
-
-
-def under_caps(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints) -> list[tuple[int, list[Point]]]:
-    """What comes of hard budgets from the cheapest test to everything."""
-    family, scale = trainer.family(weights), trainer.scale
-    found: list[tuple[int, list[Point]]] = []
-    adaptive = trainer.phase != PREFIXES
-    for_nothing = sorted({0, lengths_of(problem, trainer.order, 1)[0]})
-    for cap in some_caps(problem.schema, scale):
-        choices: list[tuple[float, int | None]] = [*((scale.high, k) for k in for_nothing), (0.0, problem.schema.n_tests)]
-        adaptive = adaptive and not goes_too_far(trainer, problem, family.policy(0.0), cap, rows)
-        if adaptive:
-            choices += [(lam, None) for lam in (0.0, *np.geomspace(scale.low, scale.high, UNDER + 2)[1:-1].tolist())]
-        points = [Point(lam, k, measure(problem, family.policy(lam, k), cap, rows)) for lam, k in choices]
-        found.append((cap, points))
-    return found
-
-
-def some_caps(schema: Schema, scale: Scale) -> list[int]:
-    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test."""
-    prices = schema.prices
-    evenly = np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS)
-    just = np.quantile(prices.alone, np.linspace(0, 1, JUST), method="nearest")
-    return sorted({int(cap) for cap in (*evenly, *just) if cap >= 1})
-
-
-def area_of(points: list[Point], scale: Scale) -> float:
-    """Under the hull of the score, from nothing to everything."""
-    cost, score = np.array([p.found.cost for p in points]), 1 - np.array([p.found.loss for p in points]) / scale.stake
-    on = hull(cost, score)
-    x, y = np.r_[cost[on], scale.total], np.r_[score[on], score[on[-1]]]
-    return float(np.trapezoid(y, x) / scale.total)
 
 
 def points(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from askwise.core import gaps
 from askwise.core.budget import Budget, lagrangian
 from askwise.core.checkpoint import put_off_ctrl_c
 from askwise.core.config import TrainConfig
-from askwise.core.episode import Measure, measure
+from askwise.core.episode import measure
 from askwise.core.masked import own_torch
+from askwise.core.measures import Measure
 from askwise.core.network import Encoder, Weights, dense
 from askwise.core.policy import Mixture, Policy, decide_at_once
 from askwise.core.problem import Problem
@@ -39,7 +40,9 @@ class Record:
     def cost(self) -> float:
         """Over training and validation rows together: costs need no labels, and the more rows, the surer the mean. But rows
         that were learned by heart need fewer tests than new ones, so it is never below the validation rows' own."""
-        n, m = self.train.rows, self.validation.rows
+        n, m = self.train.n, self.validation.n
+        assert n is not None
+        assert m is not None
         return max((n * self.train.cost + m * self.validation.cost) / (n + m), self.validation.cost)
 
 
@@ -68,7 +71,7 @@ class History:
     def choose(self, budget: Budget, upto: int | None = None) -> Blend:
         """The best on validation that meets the budget; hard budgets are met by every point."""
         cost, score = self.cost(upto), self.score(upto)
-        return choose(cost, score, np.array([r.validation.error for r in self.records[:upto]]), budget)
+        return choose(cost, score, np.array([r.validation.loss_error or 0.0 for r in self.records[:upto]]), budget)
 
     def value(self, budget: Budget, upto: int | None = None) -> float:
         """The objective of what `choose` gives: loss, with the price of its cost where there is a price."""
@@ -82,7 +85,8 @@ class History:
     @classmethod
     def restore(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> History:
         records = [
-            Record(r["step"], r["lam"], Measure(**r["train"]), Measure(**r["validation"])) for r in facts["records"]
+            Record(r["step"], r["lam"], Measure.from_dict(r["train"]), Measure.from_dict(r["validation"]))
+            for r in facts["records"]
         ]  # fmt: skip
         history = cls(records)
         for name, value in arrays.items():
@@ -147,9 +151,9 @@ class Run:
     @property
     def expected(self) -> Measure:
         """What is expected of the policy: loss and accuracy by the validation rows, cost by these and the training rows."""
-        on = [r.validation for r in self.history.records]
-        loss, accuracy = (self.blend.mean([getattr(m, name) for m in on]) for name in ("loss", "accuracy"))
-        return Measure(self.blend.mean(self.history.cost()), loss, accuracy, on[0].rows)
+        on, blend = [r.validation for r in self.history.records], self.blend
+        mixed = on[blend.first].mixed(on[blend.second], blend.share)
+        return replace(mixed, cost=blend.mean(self.history.cost()))
 
 
 def run(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
-from askwise.core.episode import measure
+from askwise.core.episode import measure, tally
 from askwise.core.problem import Problem
 from askwise.errors import InputError
 from askwise.model import Model
@@ -51,8 +51,8 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
     validation, test, best = curve(model), None, works_at(model)
     prior = validation[1][0]
     if problem is not None:
-        found = [measure(problem.labelled(), model.arm(point), model.cap) for point in model.frontier]
-        here = measure(problem, model.policy, model.cap)
+        found = [measure(problem.labelled(), model.arm(point), model.limit(point)) for point in model.frontier]
+        here = tally(problem, model.rollout(problem)).measure(problem.schema.prices)
         test = [m.cost for m in found], scores(model, found)
         prior, best = test[1][0], (here.cost, scores(model, [here])[0])
     words = f"{'1 - expected ' if model.weighted else ''}{learned_for(model, 0, 0)[0]}"

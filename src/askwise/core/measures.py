@@ -1,0 +1,107 @@
+"""What a policy came to on some cases: means, how sure they are, and of how many cases. Means of parts can be joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.prices import Prices
+
+OLD_NAMES = {"rows": "n", "error": "loss_error"}  # in files of earlier versions
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Mean cost in money, mean loss, share of right decisions, and the standard error of each. Weighted rows count as often as
+    their weights say. None is what nobody knows: files of earlier versions do not say it."""
+
+    cost: float
+    loss: float
+    accuracy: float
+    n: int | None = None  # cases that were measured
+    cost_error: float | None = None
+    loss_error: float | None = None
+    accuracy_error: float | None = None
+
+    def mixed(self, other: Measure, share: float) -> Measure:
+        """What comes of following the other in this share of the cases. Both were measured on the same cases, so that errors add
+        up rather than average out."""
+        if not share:
+            return self
+
+        def mean(name: str) -> Any:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            return None if mine is None or theirs is None else (1 - share) * mine + share * theirs
+
+        fewest = None if self.n is None or other.n is None else min(self.n, other.n)
+        return replace(Measure(*(mean(name) for name in FIGURES)), n=fewest)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Measure:
+        """The inverse of `to_dict`, also for what earlier versions wrote. Whatever else is given is left out."""
+        named = {OLD_NAMES.get(name, name): value for name, value in given.items()}
+        return cls(**{name: named[name] for name in FIGURES if name in named})
+
+
+FIGURES = tuple(Measure.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of weighted values and its standard error, sqrt(sum w² (x - mean)²) / sum w."""
+
+    weight: float  # sum w
+    value: float
+    spread: float  # sum w² (x - value)²
+    lean: float = 0.0  # sum w² (x - value), which is 0 where all weights are alike
+    squares: float = 0.0  # sum w²
+
+    @classmethod
+    def of(cls, values: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Mean:
+        x = np.asarray(values, float)
+        if weights is None:
+            mean = float(x.mean())
+            return cls(len(x), mean, float(((x - mean) ** 2).sum()), 0.0, len(x))
+        total = float(weights.sum())
+        mean = float(weights @ x / total) if total else float(x.mean())
+        apart, squares = x - mean, weights**2
+        return cls(total, mean, float(squares @ apart**2), float(squares @ apart), float(squares.sum()))
+
+    def __add__(self, other: Mean) -> Mean:
+        weight = self.weight + other.weight
+        mean = self.value + (other.value - self.value) * (other.weight / weight if weight else 0.0)
+        mine, theirs = self._around(mean), other._around(mean)
+        return Mean(weight, mean, mine.spread + theirs.spread, mine.lean + theirs.lean, mine.squares + theirs.squares)
+
+    def _around(self, mean: float) -> Mean:
+        """The sums around another mean."""
+        d, s = self.value - mean, self.squares
+        return Mean(self.weight, mean, max(self.spread + 2 * d * self.lean + d * d * s, 0.0), self.lean + d * s, s)
+
+    @property
+    def error(self) -> float:
+        return self.spread**0.5 / self.weight if self.weight else 0.0
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What n cases came to; costs are counted in units of the prices."""
+
+    n: int
+    cost: Mean
+    loss: Mean
+    right: Mean
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.n + other.n, self.cost + other.cost, self.loss + other.loss, self.right + other.right)
+
+    def measure(self, prices: Prices) -> Measure:
+        cost, error = (float(prices.money(units)) for units in (self.cost.value, self.cost.error))
+        return Measure(cost, self.loss.value, self.right.value, self.n, error, self.loss.error, self.right.error)

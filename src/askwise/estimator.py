@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,6 +27,7 @@ from askwise.data.values import missing
 from askwise.errors import InputError, quoted
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
+from askwise.progress import Progress
 from askwise.usage import measure_usage
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         problem, validation, seed = ready.problem, ready.validation, ready.seed
         budget = checked(self.budget)
         if watch is None and self.verbose:
-            watch = _print
+            watch = Progress(self.time_limit, self.unit, every=True)
         learned = learn(
             self.algorithm, problem, validation, budget, self.config, seed, self.n_restarts, encoder=self.network,
             time_limit=self.time_limit, watch=watch, **more,
@@ -375,10 +375,3 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _print(record: Any) -> None:
-    print(
-        f"step {record.step:6}  lambda {record.lam:.5f}  cost {record.cost:.3f}  validation loss {record.validation.loss:.4f}",
-        file=sys.stderr,
-    )

@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,9 @@ from askwise.errors import InputError, StateError, WriteError, did_you_mean
 from askwise.evaluate import Report
 from askwise.files import check_out, remove_leftovers
 from askwise.model import Model
+from askwise.progress import Progress
 from askwise.report import PAGE, PICTURES, Held, beside, card, describe, frontier_table, results, write_pictures
-from askwise.texts import split, unescaping
+from askwise.texts import split
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +228,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
         resume = read_state(state)
     elif given.restarts == 1:
         state.unlink(missing_ok=True)
-    progress = Progress(limit, quiet=given.quiet or given.json)
+    progress = Progress(limit, classifier.unit, quiet=given.quiet or given.json)
     more: dict[str, Any] = {"save": lambda s: write_state(state, *s), "resume": resume} if given.restarts == 1 else {}
     try:
         classifier.fit(X, cases.y, watch=progress, **more)
@@ -338,33 +338,6 @@ def report(given: argparse.Namespace, model: Model) -> list[Path]:
     held = tested(model, given)
     given.out.mkdir(parents=True, exist_ok=True)
     return write_pictures(model, out, held)
-
-
-class Progress:
-    """One line that is written over on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, limit: float | None, quiet: bool) -> None:
-        self.limit, self.quiet, self.began, self.last = limit, quiet, time.monotonic(), 0.0
-        self.live = sys.stderr.isatty()
-
-    def __call__(self, record: Any) -> None:
-        now = time.monotonic()
-        if self.quiet or now - self.last < (0.2 if self.live else 10):
-            return
-        self.last = now
-        spent = now - self.began
-        left = "" if self.limit is None else f"  {max(0, self.limit - spent):.0f} s left"
-        done = record.done if hasattr(record, "done") else min(1.0, spent / self.limit) if self.limit else None
-        bar = "" if done is None else f"[{'#' * round(20 * done):20}] "
-        area = f"validation area {record.area:.4f}  " if hasattr(record, "area") else ""
-        found = f"{area}cost {record.cost:.3g}  validation loss {record.validation.loss:.3g}  lambda {record.lam:.4g}"
-        line = f"{bar}step {record.step}  {found}{left}"
-        to = unescaping(sys.stderr)
-        print(f"\r{line:<100}" if self.live else line, end="" if self.live else "\n", file=to, flush=True)
-
-    def end(self) -> None:
-        if self.live and self.last:
-            print(file=sys.stderr)
 
 
 def ids_of(table: Any, name: str | None) -> Any:

@@ -18,6 +18,7 @@ from askwise.core.policy import decide_at_once
 from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
 from askwise.frontier import Point
+from askwise.progress import Progress
 
 CONFIGS: dict[str, Any] = {"paper": TrainConfig, "family": FamilyConfig}
 
@@ -61,6 +62,9 @@ def learn(
     config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
     call = _paper if algorithm == "paper" else _family
     before, more = _timed(more)
+    if isinstance(watch, Progress):
+        resume = more.get("resume")
+        watch.begin(config.max_steps, restarts, None if resume is None else float(resume[1].get("spent", 0)))
     learned, seconds = call(problem, validation, budget, config, seed, restarts, encoder, {
         "time_limit": time_limit, "watch": watch, **more,
     })  # fmt: skip

@@ -30,8 +30,9 @@ LEVELS = [
         "model",
         "providers",
         "usage",
+        "report",
     },
-    {"fitting", "report", "bench", "scoring", "asking"},
+    {"fitting", "bench", "scoring", "asking"},
     {"cli", "web", "__main__"},
 ]
 WITHOUT_TORCH = [

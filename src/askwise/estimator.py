@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -141,6 +142,16 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+    def _repr_html_inner(self) -> Any:
+        """What a notebook shows: scikit-learn's box or, once it is fitted, its settings and what money buys."""
+        if not hasattr(self, "model_"):
+            return super()._repr_html_inner()
+        return f"<pre>{escape(repr(self))}</pre>" + self.model_._repr_html_()
+
+    def _repr_mimebundle_(self, **how: Any) -> Any:
+        shown = super()._repr_mimebundle_(**how)
+        return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
 
     # ------------------------------------------------------------------ learning
 

@@ -24,6 +24,9 @@ class Report:
     problem: Problem
     episodes: Episodes
 
+    def __repr__(self) -> str:
+        return f"Report({len(self.episodes.row)} cases, mean cost {self.cost:.4g})"
+
     @cached_property
     def truth(self) -> NDArray[np.int64]:
         if self.problem.y is None:

@@ -50,6 +50,9 @@ class AcquisitionReport:
     def __len__(self) -> int:
         return len(self.cost)
 
+    def __repr__(self) -> str:
+        return f"AcquisitionReport({len(self)} cases, mean cost {np.mean(self.cost):.4g})"
+
     def to_frame(self) -> Any:
         """A pandas DataFrame with the columns cost, prediction, probability and tests."""
         columns = {"cost": self.cost, "prediction": self.prediction, "probability": self.probability, "tests": self.tests}
@@ -74,6 +77,16 @@ class Model:
     external: Any = None  # an existing classifier, fitted or `Recorded`
     encoder: Encoder | None = None  # of the user's own
     family: Family | None = None  # one set of weights for all points, at any price and any hard budget
+
+    def __repr__(self) -> str:
+        from askwise.report import one_line
+
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        from askwise.report import in_notebook
+
+        return in_notebook(self)
 
     # ------------------------------------------------------------------ budgets
 

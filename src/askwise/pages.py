@@ -84,6 +84,11 @@ def html(title: str, blocks: Sequence[Block], *, contents: bool = False) -> str:
     )
 
 
+def fragment(blocks: Sequence[Block], name: str) -> str:
+    """Some blocks to stand within another page; `name` tells their parts from those of others there."""
+    return "<div>" + "\n".join(_html(block, f"{name}-{i}") for i, block in enumerate(blocks)) + "</div>"
+
+
 def _html(block: Block, name: str) -> str:
     if isinstance(block, Heading):
         return f"<h{block.level} id='{name}'>{escape(block.text)}</h{block.level}>"

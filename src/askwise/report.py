@@ -8,10 +8,11 @@ from typing import Any
 
 from askwise.core.budget import Budget
 from askwise.data.external import Recorded
+from askwise.errors import AskwiseError
 from askwise.evaluate import Report
 from askwise.files import write_whole
 from askwise.model import Model
-from askwise.pages import Block, Code, Heading, Picture, Words, html
+from askwise.pages import Block, Code, Heading, Picture, Words, fragment, html
 from askwise.texts import printable
 from askwise.usage import learned_for, usage
 
@@ -51,6 +52,31 @@ def describe(model: Model) -> str:
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
     return "\n".join(lines)
+
+
+def one_line(model: Model) -> str:
+    """What `repr` says."""
+    schema, expected = model.schema, model.expected
+    kind, value = learned_for(model, expected["loss"], expected["accuracy"])
+    classes = ", ".join(printable(c)[:40] for c in schema.classes[:5]) + (", ..." if schema.n_classes > 5 else "")
+    total = f"{schema.prices.money(schema.prices.total):.4g} {printable(model.unit)[:40]}".rstrip()
+    at = "" if model.budget == Budget() else f" at {model.budget}"
+    return (
+        f"Model({schema.n_tests} tests, {total} for all; classes {classes};{at} cost {expected['cost']:.4g}, {kind} {value:.4f})"
+    )
+
+
+def in_notebook(model: Model) -> str:
+    """HTML for a notebook: sentences, the frontier, drawn where matplotlib is installed, and its points."""
+    blocks: list[Block] = [Words(line) for line in describe(model).splitlines()]
+    try:
+        from askwise import plots
+
+        title = "What each amount of money buys"
+        blocks.append(Picture(title, title, plots.inline(plots.frontier(model))))
+    except AskwiseError:  # it is not
+        pass
+    return fragment([*blocks, Code(frontier_table(model))], f"askwise-{model.fingerprint}")
 
 
 def _words(budget: Budget) -> str:

@@ -95,6 +95,9 @@ class Schema:
         prices = Prices.build(tests, costs, setup, derived)
         return cls(tuple(columns), tuple(tests), tuple(classes), owner, prices, needs)
 
+    def __repr__(self) -> str:
+        return f"Schema({len(self.columns)} columns, {self.n_tests} tests, {self.n_classes} classes)"
+
     @property
     def n_tests(self) -> int:
         return len(self.tests)
@@ -188,6 +191,9 @@ class Problem:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def __repr__(self) -> str:
+        return f"Problem({len(self)} rows, {self.schema!r})"
 
     def take(self, rows: NDArray[Any] | slice) -> Problem:
         """The same problem on some of the rows."""

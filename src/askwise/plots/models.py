@@ -13,6 +13,7 @@ from askwise.core.episode import measure, tally
 from askwise.core.problem import Problem
 from askwise.errors import InputError
 from askwise.model import Model
+from askwise.texts import printable
 from askwise.usage import Usage, learned_for, usage
 
 
@@ -59,7 +60,7 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
     return {
         "points_validation": validation, "points_test": test, "chosen": np.arange(len(model.frontier)), "prior": prior,
         "everything": (float(model.schema.prices.money(model.schema.prices.total)), None),
-        "budget": None if model.budget == Budget() else model.budget, "unit": model.unit, "score": words, "best": best,
+        "budget": None if model.budget == Budget() else model.budget, "unit": printable(model.unit), "score": words, "best": best,
     }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
@@ -12,20 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from askwise.core.budget import Budget
-from askwise.core.checks import distinct, labels
+from askwise.core.checks import distinct
 from askwise.core.config import TrainConfig
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
 from askwise.data.external import answers, features, needed
 from askwise.data.frames import _array, columns_of
+from askwise.data.given import known_of, seed_of, target_of, weights_of
 from askwise.data.prepare import listed, schema_of, stratified
-from askwise.data.values import missing
-from askwise.errors import InputError, quoted
+from askwise.errors import InputError
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
 from askwise.progress import Progress
@@ -170,8 +168,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _prepared(self, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
         self._check_settings()
         X = self._check(X, reset=True)
-        y = _target(y, len(X))
-        weight = _weights(sample_weight, len(y))
+        y = target_of(y, len(X))
+        weight = weights_of(sample_weight, len(y))
         counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
         if weight is not None and np.ptp(weight[counted]) == 0:  # rows that count all count alike
             weight = None
@@ -179,7 +177,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(classes) < 2:
             those = "rows" if len(counted) == len(y) else "rows with a weight above 0"
             raise InputError(f"all {those} are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
-        seed = _seed(self.random_state)
+        seed = seed_of(self.random_state)
         train, validation = (counted[rows] for rows in self._rows(y[counted], seed))
         encoding = Encoding.fit(
             features(self.external, X), scaling=self.scaling, categorical=listed(self.categorical), rows=train
@@ -188,7 +186,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         external = None
         if self.external is not None:
             external = answers(self.external, X, schema, encoding.transform(X), encoding.columns)
-        everyone, masked = _known(self.known, (len(X), schema.n_tests))
+        everyone, masked = known_of(self.known, (len(X), schema.n_tests))
 
         def part(rows: NDArray[np.int64]) -> Problem:
             mask = (list(everyone) or None) if masked is None else masked[rows]
@@ -284,7 +282,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, known: Any = None, ids: Any = None) -> float:
         """Accuracy; `known` and `ids` as in `acquire`."""
         said = self.predict(X, known=known, ids=ids)
-        return float(accuracy_score(y, said, sample_weight=_weights(sample_weight, len(said))))
+        return float(accuracy_score(y, said, sample_weight=weights_of(sample_weight, len(said))))
 
     @property
     def frontier_(self) -> list[dict[str, float]]:
@@ -324,65 +322,3 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _floats(X: Any) -> bool:
     return getattr(np.asarray(X), "dtype", np.dtype(object)).kind in "fiub" if not hasattr(X, "tocsr") else True
-
-
-def _target(y: Any, n: int) -> NDArray[Any]:
-    """N: the classes, none of them missing."""
-    values = np.asarray(y)
-    if values.ndim and len(values) != n:
-        raise InputError(f"there are {len(values)} targets for {n} rows")
-    holes = (i for i, v in enumerate(values.ravel().tolist()) if missing(v)) if values.dtype.kind in "Of" else iter(())
-    row = next(holes, None)
-    if row is not None:
-        raise InputError(f"the target is missing in row {row}; remove rows without a target")
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        raise InputError(f"the target is inf in row {int(np.argmax(np.isinf(values)))}; it must be a class")
-    flat: NDArray[Any] = np.asarray(column_or_1d(labels(values), warn=True))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # many classes are no error
-            check_classification_targets(flat)
-    except ValueError as error:
-        raise InputError(f"the target cannot be learned: {str(error).splitlines()[0]}") from None
-    return flat
-
-
-def _weights(given: Any, n: int) -> NDArray[np.float64] | None:
-    """N: how much each row counts; None where all count alike."""
-    if given is None:
-        return None
-    try:
-        values = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"sample_weight is {quoted(given)}; it must be {n} numbers, one for each row") from None
-    if values.shape != (n,):
-        raise InputError(f"sample_weight has shape {values.shape}; there must be one number for each of {n} rows")
-    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if len(wrong):
-        raise InputError(f"sample_weight is {values[wrong[0]]:g} in row {wrong[0]}; it must be a finite number, 0 or more")
-    if not values.any():
-        raise InputError("sample_weight is zero for all rows; some must be above 0")
-    return None if np.ptp(values) == 0 else values
-
-
-def _known(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], NDArray[np.bool_] | None]:
-    """Names of tests that everyone knows, or a mask of what each row knows."""
-    if given is None:
-        return (), None
-    if isinstance(given, str):
-        return (given,), None
-    array = np.asarray(given if hasattr(given, "__array__") else list(given))
-    if array.ndim == 1 and all(isinstance(name, str) for name in array.tolist()):
-        return tuple(array.tolist()), None
-    if array.shape != shape or array.dtype != bool:
-        raise InputError(f"what is known must be names of tests, or true and false of shape {shape}; "
-                         f"it is {array.dtype} of shape {array.shape}")  # fmt: skip
-    return (), array
-
-
-def _seed(random_state: Any) -> int:
-    from sklearn.utils import check_random_state
-
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))

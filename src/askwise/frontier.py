@@ -6,7 +6,7 @@ A score is anything where more is better: accuracy, or minus the expected loss.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ class Point:
 
     lam: float
     found: Measure
-    weights: dict[str, NDArray[Any]] | None = None  # None: decides at once, or is of a family, whose points share their weights
+    # None: decides at once, or is of a family, whose points share their weights
+    weights: dict[str, NDArray[Any]] | None = field(default=None, repr=False)
     prefix: int | None = None  # of a family: so many tests of a fixed order for everybody; None: adaptive
     cap: int | None = None  # of a family: the hard budget, in units of the prices, it was measured under and is run under
 

@@ -6,8 +6,8 @@ import pytest
 
 from askwise.core import checks
 from askwise.core.problem import Problem, Schema
+from askwise.data.lists import loss_of
 from askwise.errors import InputError
-from askwise.fitting import loss_of
 from commands import run
 from patients import classifier, numbers
 

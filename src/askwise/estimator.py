@@ -18,6 +18,7 @@ from askwise.core.checks import distinct
 from askwise.core.config import TrainConfig
 from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
+from askwise.data import doubts
 from askwise.data.encode import Encoding
 from askwise.data.external import answers, features, needed
 from askwise.data.frames import _array, columns_of
@@ -161,6 +162,9 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         ready = self._prepared(X, y, sample_weight)
+        apart = self.validation_fraction == 0 or len(ready.validation_rows) > 0
+        features_alone = features(self.external, X)
+        doubts.tell(doubts.about_fit(features_alone, ready.classes, listed(self.categorical), apart, self.time_limit))
         self.model_ = self._train(ready, watch, run)
         self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self

@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.data.external import Recorded
-from askwise.data.frames import read_cells
-from askwise.data.notation import ambiguous, plain
+from askwise.data.lists import lines, loss_of
 from askwise.data.reading import OPTIONS, Reading
-from askwise.errors import InputError, StateError, WriteError, did_you_mean
+from askwise.errors import Doubt, InputError, StateError, WriteError, did_you_mean
 from askwise.evaluate import Report
 from askwise.files import check_out, remove_leftovers
 from askwise.model import Model
@@ -118,46 +117,6 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
 
 def _names(text: str | None, separator: str = ";") -> list[str]:
     return [name.strip() for name in split(text or "", separator)]
-
-
-def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """The rows of a small CSV file that must have these columns, the first of them without repetition."""
-    rows = read_cells(path)
-    for name in columns:
-        if not rows or name not in rows[0]:
-            raise InputError(f"{path.name!r} has no column {name!r}; it must have the columns {', '.join(columns)}")
-    checks.distinct(rows[0], f"column of {path.name!r}")
-    found = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
-    for row in found:
-        if "cost" in row:
-            row["cost"] = amount(row["cost"], f"the cost of {row[columns[0]]!r} in {path.name!r}")
-    checks.distinct([row[columns[0]] for row in found], f"{columns[0]} in {path.name!r}")
-    return found
-
-
-def amount(text: str, what: str) -> str:
-    """An amount of a small file as Python writes it, so that it can have a decimal comma."""
-    if "," in text and ambiguous(text):
-        raise InputError(f"{what} is {text!r}, which is {plain(text, '.')} or {plain(text, ',')}; write it in one of these ways")
-    return plain(text, ",") or text if "," in text else text
-
-
-def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
-    """A loss matrix with named rows and columns, in the order of the classes."""
-    rows = read_cells(path)
-    if not rows:
-        raise InputError(f"{path.name!r} is empty; it needs a row and a column for every class")
-    for kind, names in (("column", rows[0][1:]), ("row", [row[0] for row in rows[1:]])):
-        checks.distinct(names, f"{kind} of {path.name!r}")  # here, since a dict has each name once
-    table = {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[1:]}
-    try:
-        losses = [
-            [float(amount(x, f"a loss in {path.name!r}")) for x in row]
-            for row in checks.by_class(table, [str(c) for c in classes], repr(path.name))
-        ]
-    except ValueError as error:
-        raise error if isinstance(error, InputError) else InputError(f"{path.name!r}: {error}; losses must be numbers") from None
-    return np.array(losses)
 
 
 def _check_out(out: Path, given: argparse.Namespace) -> None:
@@ -316,7 +275,9 @@ def tested(model: Model, given: argparse.Namespace) -> Held | None:
 def kept_apart(model: Model, cases: Table, rows: NDArray[np.int64]) -> Held:
     """What it does on those rows of one's own file that the fit kept apart to choose by."""
     few = not len(rows)
-    report = report_of(model, cases if few else Table(_rows(cases.X, rows), cases.y[rows], {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Doubt)  # the fit has said what is odd about its rows
+        report = report_of(model, cases if few else Table(_rows(cases.X, rows), cases.y[rows], {}))
     words = "cases that it was trained on, since there were too few to keep some apart" if few else (
         "validation cases, which the fit kept apart and chose by")  # fmt: skip
     return Held(report, measured(model, report), f"{len(report.truth)} {words}", test=False)

@@ -217,7 +217,7 @@ def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Pa
     ],
 )
 def test_a_target_that_is_no_class(tmp_path: Path, target, says: str | None) -> None:
-    pd.DataFrame({"a": range(40), "y": target}).to_csv(tmp_path / "cases.csv", index=False)
+    pd.DataFrame({"a": np.arange(40) / 2, "y": target}).to_csv(tmp_path / "cases.csv", index=False)
     (task,) = plan.made({"data": [{"file": "cases.csv", "target": "y"}], "methods": ["random"]}, tmp_path).tasks
     if says is None:
         assert len(parcels.load(task).test) > 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core import checks
+from askwise.data import doubts
 from askwise.data.encode import Encoding
 from askwise.data.frames import columns_of, read_header, read_table
 from askwise.data.prepare import Split, schema_of, split, stratified
@@ -52,6 +53,9 @@ def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | No
     if not all(map(len, rows)):
         raise InputError(f"`shares` of {source['file']!r} is {source.get('shares', SHARES)}; training, validation and test must "
                          f"each get some of its {len(labels)} rows")  # fmt: skip
+    doubts.tell(
+        [*doubts.about_target(np.array(classes), len(labels)), *doubts.about_columns(columns, source.get("categorical", ()))]
+    )
     return split(columns, labels, classes, rows, class_weight=class_weight, **_encoded(source), **_prices(source))
 
 

@@ -226,7 +226,7 @@ def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
         if key in source:
             source[key] = _names(source[key], f"`{key}` of {file!r}")
     if isinstance(source.get("costs"), str):
-        from askwise.fitting import lines
+        from askwise.data.lists import lines
 
         source["costs"] = {row["test"]: row["cost"] for row in lines(folder / source["costs"], ("test", "cost"))}
     for key, shape in (("costs", "{age = 2}"), ("setup", '{draw = {cost = 2, tests = ["sugar"]}}'),

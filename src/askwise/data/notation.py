@@ -74,6 +74,8 @@ def evidence(texts: Iterable[str]) -> set[str]:
 def like_number(text: str) -> bool:
     """Whether it is a number with something around it: a bound such as < or a unit."""
     bare = _BEFORE.sub("", text.strip())
+    if re.search(r"\d(st|nd|rd|th)$", bare):  # a place, which is rather a category
+        return False
     return is_number(bare) or is_number(_UNIT.sub("", bare))
 
 

@@ -13,7 +13,7 @@ FILES = sorted(SRC.rglob("*.py"))
 CORE = sorted((SRC / "core").glob("*.py"))
 
 LEVELS = [
-    {"errors", "files", "pages", "texts"},
+    {"errors", "files", "archives", "pages", "texts"},
     {"core"},
     {"methods", "evaluate", "frontier", "choosing", "measuring", "data"},
     {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import askwise
-from askwise import AverageBudget, HardBudget, Tradeoff, store
+from askwise import AverageBudget, HardBudget, Tradeoff, archives, store
 from askwise.errors import StateError
 from askwise.report import card as card_of
 from askwise.report import describe, frontier_table
@@ -210,7 +210,7 @@ def test_a_file_with_something_behind_it_is_refused(whole, tmp_path):
 
 def test_a_file_that_is_too_large_is_not_even_opened(whole, tmp_path, monkeypatch):
     (tmp_path / "m").write_bytes(whole)
-    monkeypatch.setattr(store, "LARGEST", len(whole) - 1)
+    monkeypatch.setattr(archives, "LARGEST", len(whole) - 1)
     assert "is larger than" in refused(tmp_path / "m")
 
 

@@ -24,7 +24,7 @@ from askwise.data.external import answers, features, needed
 from askwise.data.frames import _array, columns_of
 from askwise.data.given import known_of, seed_of, target_of, weights_of
 from askwise.data.prepare import listed, schema_of, stratified
-from askwise.errors import InputError
+from askwise.errors import InputError, quoted
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
 from askwise.progress import Progress
@@ -211,8 +211,10 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not (isinstance(self.validation_fraction, number) and 0 <= self.validation_fraction < 1):
             raise InputError(f"validation_fraction is {self.validation_fraction!r}; it must be from 0 to below 1")
         check(self.algorithm, self.config)
-        if isinstance(self.random_state, (int, np.integer)) and self.random_state < 0:
-            raise InputError(f"random_state is {self.random_state}; it must be 0 or more")
+        if isinstance(self.random_state, (int, np.integer)) and not 0 <= self.random_state < 2**62:
+            raise InputError(f"random_state is {quoted(self.random_state)}; it must be 0 or more, and below 2 ** 62")
+        if not isinstance(self.unit, str):
+            raise InputError(f"unit is {quoted(self.unit)}; it must be a text such as 'dollars'")
         checked(self.budget)
 
     def _rows(self, y: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -121,7 +121,7 @@ def _names(text: str | None, separator: str = ";") -> list[str]:
 
 def _check_out(out: Path, given: argparse.Namespace) -> None:
     """Before anything is trained. What is there is replaced only if it is from an earlier fit: a model and what is beside it."""
-    from askwise.store import MODEL, STATE, is_kind
+    from askwise.archives import MODEL, STATE, is_kind
 
     reads = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss, given.test]
     check_out(out, "the model", reads, through=False)

@@ -1,4 +1,4 @@
-"""Files. One safetensors file holds arrays and, in its header, a JSON text; reading one never runs anything from it.
+"""What is in the files that askwise writes.
 
 A model file (`.askwise`) is the weights of the policies on the frontier and a card: schema, prices, classes, budget, settings,
 metrics, versions, fingerprint of the data. A state file is a training run, to be resumed.
@@ -6,20 +6,20 @@ metrics, versions, fingerprint of the data. A state file is a training run, to b
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import math
 import re
-import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise import archives
+from askwise.archives import MODEL, STATE, Arrays, write_npz
+from askwise.archives import read as _read
+from askwise.archives import write as _write
 from askwise.core.budget import Budget
+from askwise.core.checks import LONGEST_LABEL
 from askwise.core.episode import Cases
 from askwise.core.family_scale import Scale, list_prices
 from askwise.core.family_values import Family
@@ -30,19 +30,11 @@ from askwise.core.problem import Problem, Schema
 from askwise.data.encode import Encoding
 from askwise.data.external import Recorded
 from askwise.errors import StateError
-from askwise.files import write_whole
 from askwise.frontier import Point
 from askwise.model import Model
 from askwise.usage import fits
 
-STATE = "askwise-state-1"
-MODEL = "askwise-model-1"
-LARGEST = 2**31  # bytes; a model has some millions of numbers at most
-META = "meta/"  # before the names of what is said in a .npz file
-BROKEN = (ValueError, TypeError, KeyError, RecursionError, OSError, EOFError, zipfile.BadZipFile)  # of files that are not whole
-WORD = {STATE: "a state of a training run", MODEL: "a model"}
-
-Arrays = dict[str, NDArray[Any]]
+MOST_POINTS = 10_000  # each is tried when a model is loaded
 
 
 def write_state(path: str | Path, arrays: Arrays, facts: dict[str, Any]) -> None:
@@ -56,18 +48,30 @@ def read_state(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Writes a model. A fitted existing classifier and an encoder of your own stay with you; hand them to `load` again."""
-    _write(path, MODEL, *_packed(model))
+    """Writes a model. A fitted existing classifier and an encoder of your own stay with you; hand them to `load` again.
+
+    What is written is read again before it takes the place of an older file.
+    """
+    _write(path, MODEL, *_packed(model), lambda part: _load_again(model, part))
 
 
 def save_npz(model: Model, path: str | Path) -> None:
     """The same in a file that NumPy can read alone."""
-    arrays, card = _packed(model)
-    text, data = json.dumps(card), io.BytesIO()
-    said = {"format": MODEL, "facts": text, "sha256": _digest(MODEL, arrays, text)}
-    words = {f"{META}{name}": np.frombuffer(value.encode(), np.uint8) for name, value in said.items()}
-    np.savez(data, **words, **arrays)  # type: ignore[arg-type]
-    write_whole(Path(path), data.getvalue())
+    write_npz(path, MODEL, *_packed(model), lambda part: _load_again(model, part))
+
+
+def as_bytes(model: Model) -> bytes:
+    """What `save` would write."""
+    return archives.as_bytes(MODEL, *_packed(model))
+
+
+def _load_again(model: Model, path: Path) -> None:
+    """What was written for a model is that model."""
+    external = None if isinstance(model.external, Recorded) else model.external
+    again = load(path, external=external, network=model.encoder)
+    mine, theirs = ((m.fingerprint, m.budget, m.trained_for, m.unit) for m in (model, again))
+    if mine != theirs:
+        raise StateError(f"{str(path)!r} is not the model that was written")
 
 
 def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
@@ -124,7 +128,7 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Mode
     """Reads a model. `external` and `network`: what it was fitted with, if it was; recorded answers are known already."""
     arrays, card = _read(path, MODEL)
     try:
-        with np.errstate(all="raise"):
+        with np.errstate(all="raise", under="ignore"):  # what is almost nothing may become nothing
             model = _model(arrays, card, external, network, str(path))
             _rehearse(model)
         return model
@@ -147,10 +151,14 @@ def _rehearse(model: Model) -> None:
     _must(min(prices.own.min(), prices.setup.min(initial=0)) >= 0 and 0 <= prices.total < COUNTED, "prices are 0 or more")
     _must(_circle(prices.sources) is None, "no test is computed from itself")
     _must(bool(np.isfinite(model.loss).all() and (model.loss >= 0).all() and model.loss.any()), "losses are 0 or more")
-    _must(isinstance(model.seed, int) and not isinstance(model.seed, bool), "the seed is a whole number")
+    _must(type(model.seed) is int and 0 <= model.seed < 2**63, "the seed is a whole number of 64 bits")
     _must(len(model.at_once) == schema.n_classes and _numbers(model.at_once), "the values of the classes are numbers")
     _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are told")
-    _must(_numbers([model.facts["stake"]]) and model.stake > 0, "something is at stake")
+    seconds, stake = (model.facts[name] for name in ("seconds", "stake"))
+    _must(_numbers([seconds, stake]) and 0 <= seconds < 1e12 and stake > 0, "time and stake are numbers")
+    _must(
+        all(_rows(model.facts.get(name, []), n) for name, n in (("records", 5), ("areas", 2))), "the course of training is told"
+    )
     _must(fits(model), "what is bought is told in shares")
     first, costs = model.points[0], [p.cost for p in model.points]
     _must(
@@ -183,6 +191,11 @@ def _numbers(values: Any) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in values)
 
 
+def _rows(given: Any, n: int) -> bool:
+    """Rows of so many numbers each."""
+    return isinstance(given, list) and all(isinstance(row, list) and len(row) == n and _numbers(row) for row in given)
+
+
 def _must(holds: bool, words: str) -> None:
     if not holds:
         raise StateError(f"it is not so that {words}")
@@ -204,7 +217,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         raise StateError(f"{path!r} was fitted with{'' if card['own_encoder'] else 'out'} an encoder of its user's own; "
                          f"{'hand it over as network=' if card['own_encoder'] else 'leave network= out'}")  # fmt: skip
     prices = Prices(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], _fraction(card["money"]))
-    classes = tuple(np.array(card["classes"], card["class_type"]).tolist())
+    classes = _classes(card["classes"], card["class_type"])
     schema = Schema(tuple(card["columns"]), tests, classes, arrays["owner"], prices, needs)
     F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
     shapes = {"own": (F,), "setup": (prices.member.shape[1],), "member": (F, len(prices.setup)), "sources": (F, F), "owner": (C,),
@@ -214,10 +227,17 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         if arrays[name].shape != shape or arrays[name].dtype.kind != kinds.get(name, "b"):
             found = f"{arrays[name].dtype} of shape {arrays[name].shape}"
             raise StateError(f"{path!r} is damaged: {name!r} is {found}, and should have shape {shape}")
+    _must(len(card["points"]) <= MOST_POINTS, f"there are at most {MOST_POINTS} points")
+    if network is None:  # arrays of more dimensions would grow when they are added
+        _must(all(value.ndim <= 2 for value in arrays.values()), "arrays are tables or lists")
+    own: dict[int, Arrays] = {}
+    for name, value in arrays.items():
+        if name.startswith("point/"):
+            _, number, inside = name.split("/", 2)
+            own.setdefault(int(number), {})[inside] = value
     points = []
     for i, point in enumerate(card["points"]):
-        prefix = f"point/{i}/"
-        weights = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        weights = own.get(i, {})
         if (
             weights
             and network is None
@@ -247,6 +267,19 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
     )
 
 
+def _classes(given: Any, sort: Any) -> tuple[Any, ...]:
+    """The classes, each of the type that it had. How long their texts are is not believed, but counted."""
+    kinds: dict[str, Any] = {"U": str, "b": bool, "i": int, "u": int, "f": float}
+    kind = kinds.get(sort.lstrip("<>|=")[:1]) if isinstance(sort, str) else None
+    _must(kind is not None and isinstance(given, list), "classes have a type")
+    _must(all(type(c) is kind for c in given), "all classes are of one type")
+    if kind is str:
+        _must(all(len(c) <= LONGEST_LABEL for c in given) and np.asarray(given).dtype.str == sort, "classes are short")
+    else:
+        _must(_numbers(map(float, given)), "classes are finite")
+    return tuple(given)
+
+
 def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
     weights = {"forecast": as_judged().astype(np.float32)}  # older files have none
     weights |= {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
@@ -265,98 +298,3 @@ def _fraction(text: Any) -> Fraction:
     if not isinstance(text, str) or not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
         raise StateError(f"{text!r:.40} is no amount of money")
     return Fraction(text)
-
-
-def _digest(kind: str, arrays: Arrays, facts: str) -> str:
-    """Of everything in a file, so that no byte of it changes unnoticed."""
-    digest = hashlib.sha256(f"{kind} {facts}".encode())
-    for name in sorted(arrays):
-        value = arrays[name]
-        digest.update(f"{name} {value.dtype.str} {value.shape}".encode() + np.ascontiguousarray(value).tobytes())
-    return digest.hexdigest()
-
-
-def as_bytes(model: Model) -> bytes:
-    """What `save` would write."""
-    return _bytes(MODEL, *_packed(model))
-
-
-def _write(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any]) -> None:
-    write_whole(Path(path), _bytes(kind, arrays, facts))
-
-
-def _bytes(kind: str, arrays: Arrays, facts: dict[str, Any]) -> bytes:
-    import safetensors.numpy
-
-    whole = {name: np.asarray(value, order="C") for name, value in arrays.items()}
-    text = json.dumps(facts)
-    data = safetensors.numpy.save(whole, {"format": kind, "facts": text, "sha256": _digest(kind, whole, text)})
-    return bytes(data)
-
-
-def _read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
-    if not Path(path).is_file():
-        raise StateError(f"there is no file {str(path)!r}")
-    if Path(path).stat().st_size > LARGEST:
-        raise StateError(f"{str(path)!r} is larger than {LARGEST // 2**30} GiB, so it cannot be {WORD[kind]}")
-    if not _known(path):
-        raise StateError(f"{str(path)!r} is not {WORD[kind]}; name a file that askwise has written")
-    try:
-        arrays, meta = _contents(path)
-        found = str(meta.get("format"))
-        if found != kind:
-            newer = found.rpartition("-")[0] == kind.rpartition("-")[0]
-            what = "was written by a newer version of askwise; update to read it" if newer else f"is not {WORD[kind]}"
-            raise StateError(f"{str(path)!r} {what}")
-        if meta["sha256"] != _digest(kind, arrays, meta["facts"]) or set(meta) != {"format", "facts", "sha256"}:
-            raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged (its checksum is another)")
-        facts = json.loads(meta["facts"])
-    except StateError:
-        raise
-    except BROKEN as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged ({reason})") from None
-    return arrays, facts
-
-
-def is_kind(path: str | Path, kind: str) -> bool:
-    """Whether a file is a model or a state, be it of another version or with another checksum."""
-    try:
-        found = "" if Path(path).stat().st_size > LARGEST else str(_contents(path)[1].get("format"))
-    except BROKEN:
-        found = ""
-    return found.rpartition("-")[0] == kind.rpartition("-")[0]
-
-
-def _known(path: str | Path) -> bool:
-    """Whether a file begins as those do that are read here: the length of a header and a bracket, or a zip file's letters."""
-    with Path(path).open("rb") as file:
-        first = file.read(9)
-    return len(first) < 9 or first[8:] == b"{" or first[:2] == b"PK"
-
-
-def _contents(path: str | Path) -> tuple[Arrays, dict[str, str]]:
-    """The arrays of a file, and what it says."""
-    return (_unzip if zipfile.is_zipfile(path) else _open)(path)
-
-
-def _open(path: str | Path) -> tuple[Arrays, dict[str, str]]:
-    """The arrays of a safetensors file, and what it says."""
-    import safetensors  # here, since a .npz file does without it
-
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except safetensors.SafetensorError as error:
-        raise ValueError(str(error)) from None
-
-
-def _unzip(path: str | Path) -> tuple[Arrays, dict[str, str]]:
-    """The arrays of a .npz file, and what it says."""
-    with zipfile.ZipFile(path) as file:
-        if sum(part.file_size for part in file.infolist()) > LARGEST:
-            raise ValueError("what is in it is too large")
-    with np.load(path, allow_pickle=False) as found:
-        every = {name: found[name] for name in found.files}
-    meta = {name.removeprefix(META): every.pop(name).tobytes().decode() for name in list(every) if name.startswith(META)}
-    return every, meta

@@ -237,11 +237,17 @@ class Prices:
 
 
 def _circle(sources: Bools) -> int | None:
-    """A test that is, over any number of steps, computed from itself."""
-    reach = sources.copy()
-    for _ in range(len(sources)):
-        further = reach | (reach.astype(np.float32) @ sources.astype(np.float32) > 0)
-        if (further == reach).all():
-            break
-        reach = further
-    return next(iter(np.flatnonzero(reach.diagonal()).tolist()), None)
+    """A test that is, over any number of steps, computed from itself. In steps of one test each, since files may name many."""
+    left = sources.sum(1)
+    done = np.flatnonzero(left == 0).tolist()
+    for test in done:  # it grows meanwhile: what is computed only from these can be computed
+        uses = np.flatnonzero(sources[:, test])
+        left[uses] -= 1
+        done += uses[left[uses] == 0].tolist()
+    if len(done) == len(sources):
+        return None
+    test, path = int(np.argmax(left > 0)), list[int]()
+    while test not in path:  # of what is left, each is computed from one that is left
+        path.append(test)
+        test = int(np.argmax(sources[test] & (left > 0)))
+    return min(path[path.index(test) :])

@@ -11,6 +11,7 @@ A column of the table stays one test, however many columns of the engine it beco
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -23,7 +24,9 @@ from askwise.data.frames import Table
 from askwise.data.values import (
     BOOLEAN,
     CATEGORY,
+    FIRST,
     KINDS,
+    LAST,
     ORDINAL,
     TIME,
     Distinct,
@@ -45,6 +48,7 @@ SCALINGS = ("columns", "one", "none")
 _OTHERS = "(other)"
 # A category or a truth that is rare would be scaled to a huge number; at this deviation it becomes about 10.
 _LEAST_DEVIATION = 0.1
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Moments(NamedTuple):
@@ -350,6 +354,10 @@ def _restored(state: Mapping[str, Any]) -> Column:
     )
     numbers = np.array([*part.mean, *part.deviation])
     fits = len(part.mean) == len(part.deviation) == part.width > 0 and np.isfinite(numbers).all() and min(part.deviation) > 0
-    if part.kind not in KINDS or not fits:
+    ends = [end for end in (low, high) if end is not None]
+    shown = all(FIRST <= end <= LAST for end in ends) if part.kind == TIME else all(map(math.isfinite, ends))
+    if part.kind not in KINDS or not fits or not shown or ends != sorted(ends):
         raise ValueError("the parts of a column do not fit each other")
+    if part.kind != CATEGORY and not all(abs((end - part.mean[0]) / part.deviation[0]) < _LARGEST for end in ends):
+        raise ValueError("the numbers of a column are too large to be scaled")
     return part

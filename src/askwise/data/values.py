@@ -22,6 +22,7 @@ Doubles = NDArray[np.float64]
 
 NUMBER, BOOLEAN, TIME, CATEGORY, ORDINAL = KINDS = ("number", "boolean", "time", "category", "ordinal")
 EPOCH = datetime(1970, 1, 1)
+FIRST, LAST = ((end - EPOCH).total_seconds() for end in (datetime.min, datetime.max))  # of what can be shown as a date
 _DIGITS = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 _WORDS = {"true": 1.0, "false": 0.0}
 # in words that scikit-learn's checks of estimators look for
@@ -113,7 +114,12 @@ def as_numbers(values: Any, place: Place, kind: str) -> Doubles:
     """N: the numbers of a column, NaN where missing. Times are in seconds since 1970, durations in seconds."""
     sort = _sort(values)
     if sort == "M" and kind == TIME:
-        return _seconds(values.to_numpy(dtype="datetime64[us]") if hasattr(values, "to_numpy") else values, "datetime64[us]")
+        moments = values.to_numpy(dtype="datetime64[us]") if hasattr(values, "to_numpy") else np.asarray(values)
+        found = _seconds(moments, "datetime64[us]")
+        if (bad := (found < FIRST) | (found > LAST)).any():
+            row = int(np.argmax(bad))
+            raise InputError(f"{place.holds(str(moments[row]), row)}; dates must be of the years 1 to 9999, or missing")
+        return found
     if sort == "m" and kind == NUMBER:
         return _seconds(np.asarray(values), "timedelta64[us]")
     if sort in "iufb" and kind != TIME:

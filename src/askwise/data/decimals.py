@@ -33,8 +33,10 @@ def settle(
     place: says where in the file a row of the frame is.
     """
     for name, values in _texts(frame, text):
+        if not all(map(notation.is_number, values)):
+            continue
         own = notation.evidence(values)
-        if not all(map(notation.is_number, values)) or (given is None and len(own) > 1):
+        if given is None and len(own) > 1:
             continue
         codes, some = frame[name].factorize()
         mark = given or _only(own) or _only(marks)

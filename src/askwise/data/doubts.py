@@ -19,6 +19,7 @@ FEW_ROWS = 50
 MANY_CLASSES = 20  # whole numbers that a target may have; more are rather a quantity
 _MOST = 0.9  # of the rows, each with a value of its own: these are names
 _LEAST = 10  # rows in which being different means anything
+_ENOUGH = 10_000  # different values that are looked at
 _DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?", re.ASCII)
 
 
@@ -57,16 +58,16 @@ def _out(name: str) -> str:
 
 
 def _about_text(name: str, found: Distinct) -> Iterator[str]:
-    times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))
-    n = int(times.sum())
-    if n < _LEAST or not all(isinstance(value, (str, bytes, int, float)) for value in found.values):
+    times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))[:_ENOUGH]
+    values, n = found.values[:_ENOUGH], int(times.sum())
+    if n < _LEAST or not all(isinstance(value, (str, bytes, int, float)) for value in values):
         return
-    words = [value for value in found.values if not _digits(value)]
+    words = [value for value in values if not _digits(value)]
     if not words:
         return
 
     def share(test: Any) -> float:
-        return float(times[[bool(test(value)) for value in found.values]].sum()) / n
+        return float(times[[bool(test(value)) for value in values]].sum()) / n
 
     numbers = share(_like_number)
     if share(_date) > 0.5:
@@ -81,7 +82,7 @@ def _about_text(name: str, found: Distinct) -> Iterator[str]:
             "counts as a category of its own; write plain numbers and leave what is missing empty, or say that it is categorical "
             f"if these are codes (on the command line: --categorical {name})"
         )
-    elif len(found.values) > _MOST * n:
+    elif len(values) > _MOST * n:
         yield (
             f"column {name!r} is text with another value in nearly every row, such as {words[0]!r}: it probably names the cases "
             f"or holds notes, and says nothing about new ones; {_out(name)}"

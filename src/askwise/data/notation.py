@@ -37,6 +37,7 @@ def _pattern(mark: str) -> str:
 
 
 _NUMBER = {mark: re.compile(_pattern(mark), re.ASCII) for mark in MARKS}
+_FIRST = frozenset("+-.,0123456789")
 _BETWEEN = re.compile("[ '’\u00a0\u202f]")
 # a bound, and a unit: <5, 12 mg, 40 %. One letter needs a space before it: 12A is rather a code
 _BEFORE = re.compile(r"^[<>≤≥~≈=±]+\s*")
@@ -46,7 +47,7 @@ _UNIT = re.compile(r"(?:\s*(?:%|‰|°\s?[CFK]?)|\s+[^\W\d_][\w/·^²³]{0,11}|[
 def plain(text: str, mark: str) -> str | None:
     """A number with this decimal mark, as Python writes it: of '1.234,5' and a comma '1234.5'. None if it is no such number."""
     text = text.strip()
-    if not _NUMBER[mark].fullmatch(text):
+    if text[:1] not in _FIRST or not _NUMBER[mark].fullmatch(text):  # the first test is the faster one, and mostly enough
         return None
     return _BETWEEN.sub("", text).replace("," if mark == "." else ".", "").replace(mark, ".")
 

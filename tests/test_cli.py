@@ -185,7 +185,8 @@ def test_frontier_shows_and_draws(folder, tmp_path):
     assert rows[0]["cost"] == 0
     assert [r["cost"] for r in rows] == sorted(r["cost"] for r in rows)
     text = ok("frontier", folder / "m.askwise", "--plot", tmp_path / "c.svg")
-    assert len(text.splitlines()) == len(rows) + 2
+    assert len(text.splitlines()) == len(rows) + 3
+    assert text.endswith("measured on cases that the fit kept apart; ± is one standard error\n")
     assert text.count(">") == 1  # where it works
     assert ET.parse(tmp_path / "c.svg").getroot().tag.endswith("svg")
 

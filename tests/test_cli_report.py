@@ -103,7 +103,8 @@ def test_a_model_has_a_report_of_its_own(folder, tmp_path):
     assert "works at AverageBudget(0.5)" in page
     model = askwise.load(folder / "m.askwise").at(askwise.AverageBudget("0.5"))
     found = json.loads(ok("evaluate", folder / "m.askwise", folder / "new.csv", *with_cases[2:], "--json"))
-    assert f"On 90 cases of new.csv: mean cost {found['cost']:.4g}, accuracy {found['accuracy']:.4f}" in page
+    cost, accuracy = (f"{found[k]:{form}} ± {found[f'{k}_error']:.2g}" for k, form in (("cost", ".4g"), ("accuracy", ".4f")))
+    assert f"On 90 cases of new.csv: mean cost {cost}, accuracy {accuracy}, " in page
     assert model.budget == askwise.AverageBudget("0.5")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
-from askwise.core.episode import Episodes, rollout
+from askwise.core.episode import Episodes, rollout, tally
+from askwise.core.measures import Mean, Measure
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
@@ -62,6 +64,19 @@ class Report:
         """Mean over the classes that occur of the share decided rightly."""
         right, row = self.episodes.decision == self.truth, self.episodes.row
         return float(np.mean([self.problem.mean(right[of], row[of]) for of in (self.truth == k for k in np.unique(self.truth))]))
+
+    @property
+    def balanced_accuracy_error(self) -> float:
+        """Its standard error: classes are measured on different cases."""
+        right, row, weight = self.episodes.decision == self.truth, self.episodes.row, self.problem.weight
+        each = [self.truth == k for k in np.unique(self.truth)]
+        errors = [Mean.of(right[of], None if weight is None else weight[row[of]]).error for of in each]
+        return math.hypot(*errors) / len(errors)
+
+    @cached_property
+    def measure(self) -> Measure:
+        """The means with their standard errors."""
+        return tally(self.problem, self.episodes).measure(self.problem.schema.prices)
 
     @property
     def bought(self) -> dict[str, float]:

@@ -24,7 +24,7 @@ from askwise.evaluate import Report
 from askwise.files import check_out, remove_leftovers
 from askwise.model import Model
 from askwise.progress import Progress
-from askwise.report import PAGE, PICTURES, Held, beside, card, describe, frontier_table, results, write_pictures
+from askwise.report import PAGE, PICTURES, Held, beside, card, describe, frontier_table, measured, results, write_pictures
 from askwise.texts import split
 
 
@@ -318,15 +318,3 @@ def report_of(model: Model, cases: Table) -> Report:
     """What a model does on rows whose classes are known."""
     problem = model.problem(cases.X, cases.y, ids=cases.ids)
     return Report(problem, model.rollout(problem))
-
-
-def measured(model: Model, report: Report) -> dict[str, Any]:
-    """What that comes to."""
-    return {
-        "cases": len(report.truth),
-        "budget": str(model.budget),
-        "cost": report.cost,
-        "accuracy": report.accuracy,
-        "balanced_accuracy": report.balanced_accuracy,
-        "loss": report.loss,
-    }

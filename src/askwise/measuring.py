@@ -58,7 +58,7 @@ class Measuring:
     rows: Ints  # in the order in which they are used
     used: int = 0
     tallies: dict[int, Tally] = field(default_factory=dict)
-    seconds: dict[int, float] = field(default_factory=dict)
+    paces: dict[int, float] = field(default_factory=dict)  # seconds for each row, of the last part
 
     def go_on(self, n: int, which: Iterable[int]) -> None:
         """The next n rows, for some of the policies."""
@@ -68,11 +68,7 @@ class Measuring:
             began, (make, cap) = time.monotonic(), self.policies[k]
             found = tally(self.problem, rollout(self.problem, make(), cap, part))
             self.tallies[k] = self.tallies[k] + found if k in self.tallies else found
-            self.seconds[k] = self.seconds.get(k, 0.0) + time.monotonic() - began
-
-    def pace(self, which: Iterable[int]) -> float:
-        """Seconds for each row."""
-        return sum(self.seconds[k] / self.tallies[k].n for k in which)
+            self.paces[k] = (time.monotonic() - began) / max(len(part), 1)
 
     def found(self, k: int) -> Measure:
         return self.tallies[k].measure(self.problem.schema.prices)
@@ -96,6 +92,7 @@ class Last:
     validation: Problem  # rows that are measured
     seed: int
     cap: int | None
+    costs: dict[float, list[Measure]] = field(default_factory=dict)  # at a price, on rows of the two other kinds
 
     def begin(self, first: int, most: int) -> None:
         """Measures everything on the first rows. `most`: how many are measured at all."""
@@ -114,25 +111,45 @@ class Last:
         """Measures what could be followed on the other rows, as long as there are seconds left, or on all of them."""
         work = self.work
         self._narrow()
+        began = time.monotonic()
+        well_priced(self._free(), self.spending)
+        spare = (time.monotonic() - began) / 2  # the hull may change, and what is new on it needs this too
         while work.used < len(work.rows):
             rest = len(work.rows) - work.used
-            fits = rest if left is None else int((left() - self._for_costs()) / SPARE / work.pace(self.alive))
+            fits = rest if left is None else int((left() - spare) / SPARE / sum(work.paces[k] for k in self.alive.tolist()))
             if fits < min(LEAST_PART, rest):
                 break
-            work.go_on(min(PART, fits), self.alive)
+            work.go_on(min(PART, fits), self.alive.tolist())
             self._narrow()
-        found = {k: self.tried[k].point(work.found(k)) for k in range(len(self.tried))}
-        free = [found[k] for k in self.alive.tolist() if self.tried[k].cap is None]
-        capped = [found[k] for k in self.alive.tolist() if self.tried[k].cap is not None]
-        priced = [*well_priced(free, self.family, self.problem, self.judging, self.seed), *capped]
+        priced = [*well_priced(self._free(), self.spending), *(p for p in self._points(self.alive) if p.cap is not None)]
         some = [priced[i] for i in self._useful(priced).tolist() if priced[i].prefix != 0]
         some.sort(key=lambda p: (p.cost, -self._most(p)))
         at_once = next(p for p in priced if p.prefix == 0 and p.cap is None)
-        return Found([p for p in found.values() if p.cap is None], [at_once, *some])
+        return Found([p for p in self._points(range(len(self.tried))) if p.cap is None], [at_once, *some])
+
+    def _points(self, which: Iterable[int]) -> list[Point]:
+        return [self.tried[k].point(self.work.found(k)) for k in which]
+
+    def _free(self) -> list[Point]:
+        """Those that are still measured, and under no hard budget."""
+        return [p for p in self._points(self.alive) if p.cap is None]
+
+    def spending(self, point: Point) -> Point:
+        """The point with a mean cost of more rows: what is paid needs no labels. With rows it has learned from it is a little
+        surer, and buys less, so that each of the others counts for several."""
+        if point.lam not in self.costs:
+            policy, more = self.family.policy(point.lam), (self.judging, self.problem)
+            self.costs[point.lam] = [measure(p, policy, None, some_rows(len(p), PAID_ROWS, self.seed)) for p in more]
+        judging, learned = self.costs[point.lam]
+        counted = [(m, times * (m.n or 0)) for m, times in ((point.found, HELD_OUT), (judging, HELD_OUT), (learned, 1))]
+        rows = sum(n for _, n in counted)
+        cost = sum(n * m.cost for m, n in counted) / rows
+        error = math.hypot(*(n * (m.cost_error or 0.0) for m, n in counted)) / rows
+        return replace(point, found=replace(point.found, cost=cost, cost_error=error))
 
     def _narrow(self) -> None:
         """Goes on with what is on the hull or at most a standard error below."""
-        points = [self.tried[k].point(self.work.found(k)) for k in self.alive.tolist()]
+        points = self._points(self.alive)
         keep = set(self._useful(points, [p.found.loss_error or 0.0 for p in points]).tolist())
         keep |= {i for i, p in enumerate(points) if p.prefix == 0 and p.cap is None}
         self.alive = self.alive[sorted(keep)]
@@ -142,12 +159,6 @@ class Last:
 
     def _most(self, point: Point) -> float:
         return self.family.most_paid(self.problem.schema.prices, point.prefix, point.cap)
-
-    def _for_costs(self) -> float:
-        """Seconds that `well_priced` will take."""
-        rows = min(PAID_ROWS, len(self.judging)) + min(PAID_ROWS, len(self.problem))
-        adaptive = [k for k in self.alive.tolist() if self.tried[k].cap is None and self.tried[k].prefix is None]
-        return rows * self.work.pace(adaptive)
 
 
 def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints, prices: int) -> list[Point]:
@@ -197,7 +208,7 @@ def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: 
     return bool(rollout(problem, policy, cap, some).length.mean() > trainer.config.longest)
 
 
-def well_priced(points: list[Point], family: Family, problem: Problem, judging: Problem, seed: int) -> list[Point]:
+def well_priced(points: list[Point], spending: Callable[[Point], Point]) -> list[Point]:
     """Prefixes, and adaptive points with mean costs of more rows: those on the hull, and on the hull that this makes, until it
     consists of such points."""
     done = {i: p for i, p in enumerate(points) if p.prefix is not None}
@@ -206,19 +217,7 @@ def well_priced(points: list[Point], family: Family, problem: Problem, judging: 
         new = [i for i in hull([p.cost for p in now], [-p.loss for p in now]).tolist() if i not in done]
         if not new:
             return [now[i] for i in sorted(done)]
-        done |= {i: spending(family, points[i], problem, judging, seed) for i in new}
-
-
-def spending(family: Family, point: Point, problem: Problem, judging: Problem, seed: int) -> Point:
-    """The point with a mean cost of more rows: what is paid needs no labels. With rows it has learned from it is a little surer,
-    and buys less, so that each of the others counts for several."""
-    policy = family.policy(point.lam)
-    more = [measure(p, policy, None, some_rows(len(p), PAID_ROWS, seed)) for p in (judging, problem)]
-    counted = [(m, times * (m.n or 0)) for m, times in ((point.found, HELD_OUT), (more[0], HELD_OUT), (more[1], 1))]
-    rows = sum(n for _, n in counted)
-    cost = sum(n * m.cost for m, n in counted) / rows
-    error = math.hypot(*(n * (m.cost_error or 0.0) for m, n in counted)) / rows
-    return replace(point, found=replace(point.found, cost=cost, cost_error=error))
+        done |= {i: spending(points[i]) for i in new}
 
 
 def area_of(points: list[Point], scale: Scale) -> float:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from askwise.core.budget import Budget
+from askwise.core.measures import Measure
 from askwise.data.external import Recorded
 from askwise.errors import AskwiseError
 from askwise.evaluate import Report
 from askwise.files import write_whole
 from askwise.model import Model
 from askwise.pages import Block, Code, Heading, Picture, Words, fragment, html
-from askwise.texts import printable
+from askwise.texts import give_or_take, printable
 from askwise.usage import learned_for, usage
 
 PICTURES, PAGE = (".png", ".svg"), ".html"  # endings of what is written beside a model
@@ -24,11 +25,14 @@ def frontier_table(model: Model) -> str:
     followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
     name = learned_for(model, 0, 0)[0]
     other = "accuracy" if model.weighted else "loss"
-    head = f"    mean cost  {name:>12}  {other:>8}"
+    head = f"    {'mean cost':>19}  {name:>19}  {other:>19}  {'cases':>8}"
     lines = [head, "    " + "-" * (len(head) - 4)]
     for i, p in enumerate(model.frontier):
-        value, beside = learned_for(model, p.loss, p.accuracy)[1], getattr(p, other)
-        lines.append(f"{'  > ' if i in followed else '    '}{p.cost:9.3f}  {value:12.4f}  {beside:8.4f}")
+        m, (value, error) = p.found, _learned(model, p.found)
+        beside, off = (m.accuracy, m.accuracy_error) if model.weighted else (m.loss, m.loss_error)
+        figures = _figure(m.cost, m.cost_error, 3), _figure(value, error, 4), _figure(beside, off, 4)
+        lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {'?' if m.n is None else m.n:>8}")
+    lines.append("    measured on cases that the fit kept apart; ± is one standard error")
     if model.weighted:
         stake = "" if name == "loss" else f"; in a case {model.stake:.4g} are at stake on average"
         lines.append(f"    it was learned for the {name}{stake}; the accuracy counts all mistakes alike")
@@ -37,17 +41,16 @@ def frontier_table(model: Model) -> str:
 
 def describe(model: Model) -> str:
     """Some sentences about a model."""
-    schema, expected, best = model.schema, model.expected, model.saturation
+    schema, expected, best = model.schema, model.measured, model.saturation
     total = schema.prices.money(schema.prices.total)
     unit = f" {printable(model.unit)}" if model.unit else ""
-    kind, here = learned_for(model, expected["loss"], expected["accuracy"])
-    there = learned_for(model, best.loss, best.accuracy)[1]
+    kind = learned_for(model, 0, 0)[0]
     lines = [
         f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
         f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
-        f"expected cost {expected['cost']:.4g}{unit}, {kind} {here:.4f} on validation cases",
-        f"more than {best.cost:.4g}{unit} per case would not help: {kind} there is {there:.4f} on validation cases",
+        f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_said(model, expected)}",
+        f"more than {best.cost:.4g}{unit} per case would not help: {kind} there is {_said(model, best.found)}",
     ]
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
@@ -77,6 +80,25 @@ def in_notebook(model: Model) -> str:
     except AskwiseError:  # it is not
         pass
     return fragment([*blocks, Code(frontier_table(model))], f"askwise-{model.fingerprint}")
+
+
+def _learned(model: Model, m: Measure) -> tuple[float, float | None]:
+    """What training was about, and its standard error."""
+    _, value = learned_for(model, m.loss, m.accuracy)
+    error = m.loss_error if model.weighted else m.accuracy_error
+    return value, None if error is None else learned_for(model, error, error)[1]
+
+
+def _said(model: Model, m: Measure) -> str:
+    """The figure that training was about, with its error and the number of cases."""
+    value, error = _learned(model, m)
+    cases = "validation cases (how many, the file does not say)" if m.n is None else f"{m.n} validation cases"
+    return f"{value:.4f}{give_or_take(error)} on {cases}"
+
+
+def _figure(value: float, error: float | None, digits: int) -> str:
+    """A figure of the table, with its error where that is known."""
+    return f"{value:9.{digits}f}{'':10}" if error is None else f"{value:9.{digits}f} ±{error:8.{digits}f}"
 
 
 def _words(budget: Budget) -> str:
@@ -118,11 +140,32 @@ class Held:
 
 def results(model: Model, held: Held) -> str:
     """What was measured, in a sentence."""
-    found = held.found
-    kind, value = learned_for(model, found["loss"], found["accuracy"])
-    beside = f"accuracy {found['accuracy']:.4f}" if model.weighted else f"loss {found['loss']:.4g}"
-    return (f"on {held.words}: mean cost {found['cost']:.4g}, {kind} {value:.4f}, {beside}, "
-            f"balanced accuracy {found['balanced_accuracy']:.4f}")  # fmt: skip
+    found, m = held.found, held.report.measure
+    kind, (value, error) = learned_for(model, 0, 0)[0], _learned(model, m)
+    loss, accuracy = (
+        f"loss {m.loss:.4g}{give_or_take(m.loss_error)}",
+        f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}",
+    )
+    balanced = f"{found['balanced_accuracy']:.4f}{give_or_take(found['balanced_accuracy_error'])}"
+    return (f"on {held.words}: mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {kind} {value:.4f}{give_or_take(error)}, "
+            f"{accuracy if model.weighted else loss}, balanced accuracy {balanced}")  # fmt: skip
+
+
+def measured(model: Model, report: Report) -> dict[str, Any]:
+    """What a model came to on some cases, for machines."""
+    m = report.measure
+    return {
+        "cases": m.n,
+        "budget": str(model.budget),
+        "cost": m.cost,
+        "cost_error": m.cost_error,
+        "accuracy": m.accuracy,
+        "accuracy_error": m.accuracy_error,
+        "balanced_accuracy": report.balanced_accuracy,
+        "balanced_accuracy_error": report.balanced_accuracy_error,
+        "loss": m.loss,
+        "loss_error": m.loss_error,
+    }
 
 
 def beside(out: Path) -> list[Path]:

@@ -246,8 +246,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
             raise StateError(f"{path!r} is damaged: the network of point {i} does not fit its {F} tests and {K} classes")
         points.append(_point(point, weights or None))
     if "caps" in card:  # earlier versions; in units, since of an amount like 0.1 the float is a little more than the amount
-        capped = [_point(p, cap=round(Fraction(cap) / prices.unit)) for cap, under in card["caps"] for p in under]
-        points = sorted([*points, *capped], key=lambda p: p.cost)
+        caps = sorted(((round(Fraction(cap) / prices.unit), under) for cap, under in card["caps"]), key=lambda pair: -pair[0])
+        points = sorted([*points, *(_point(p, cap=cap) for cap, under in caps for p in under)], key=lambda p: p.cost)
     family = None if card.get("scale") is None else _family(arrays, card, schema, network)
     return Model(
         schema=schema,

@@ -13,6 +13,13 @@ _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
+def give_or_take(error: float | None) -> str:
+    """A standard error, to be written after its figure; nothing where it is not known."""
+    if error is None:
+        return ""
+    return f" ± {error:.0f}" if error >= 100 else f" ± {error:.2g}"
+
+
 def printable(text: object) -> str:
     """Text for one line of a terminal: control characters are written as escapes, such as \\x1b."""
     return _OBEYED.sub(_escaped, str(text))

@@ -268,7 +268,9 @@ def _predict(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    from askwise.fitting import cases_of, measured, report_of
+    from askwise.fitting import cases_of, report_of
+    from askwise.report import measured
+    from askwise.texts import give_or_take
 
     model = _model(given)
     found = measured(model, report_of(model, cases_of(given, part="test", text=model.encoding.text)))
@@ -276,7 +278,10 @@ def _evaluate(given: argparse.Namespace) -> None:
         print(json.dumps(found))
         return
     for name, value in found.items():
-        print(f"{name:20} {value:.4g}" if isinstance(value, float) else f"{name:20} {value}")
+        if isinstance(value, float) and not name.endswith("_error"):
+            print(f"{name:20} {value:.4g}{give_or_take(found[f'{name}_error'])}")
+        elif not name.endswith("_error"):
+            print(f"{name:20} {value}")
 
 
 def _ask(given: argparse.Namespace) -> None:

@@ -29,13 +29,16 @@ def frontier(
     unit: str = "",
     score: str = "accuracy",
     best: tuple[float, float] | None = None,
+    errors: ArrayLike | None = None,
+    cases: int | None = None,
 ) -> Figure:
     """The plane of cost and score: all snapshots, the chosen ones joined, and what they must be compared with.
 
     The points are (costs, scores) of the same snapshots on validation and on test cases (None if there are none), `chosen` the
     indices of those that validation selects. The rest is measured on test cases: `prior` is the score of deciding at once,
     `everything` the cost of all tests and the score with them (None if it was not measured),
-    `best` the cost and score of the policy for `budget`.
+    `best` the cost and score of the policy for `budget`; `errors` the standard errors of the scores of all points, measured on so
+    many `cases`.
 
     `frontier(model)` draws what a model, or a fitted classifier, says of itself; `frontier(model, problem)` with test points.
     """
@@ -68,10 +71,10 @@ def frontier(
         "test": {"marker": "o", "color": SOFT, "linewidths": 0, "alpha": 0.5},
     }
     drawn = [("validation", vc, vs)] if points_test is None else [("validation", vc, vs), ("test", tc, ts)]
-    for cases, x, y in drawn:
+    for of, x, y in drawn:
         below = int((y < low).sum())
-        words = f"all snapshots, {cases} cases" + (f" ({below} lie below)" if below else "")
-        axes.scatter(x, y, s=13, label=words, **looks[cases])
+        words = f"all snapshots, {of} cases" + (f" ({below} lie below)" if below else "")
+        axes.scatter(x, y, s=13, label=words, **looks[of])
     if len(picked):
         # as in `askwise.frontier.curve`: from deciding at once, which can be mixed in, to where more money buys no more
         x, y = np.r_[0, tc[picked], total], np.r_[prior, ts[picked], ts[picked[vs[picked].argmax()]]]
@@ -84,6 +87,10 @@ def frontier(
             markersize=5,
             label="chosen on validation" + (", test cases" if points_test is not None else " cases"),
         )
+    if errors is not None:
+        off = np.asarray(errors, float)[picked]
+        axes.errorbar(tc[picked], ts[picked], off, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2,
+                      label="one standard error" + ("" if cases is None else f", {cases} cases"))  # fmt: skip
     axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
     amount = f"{total:,.10g} {unit}".strip()
     if full is None:

@@ -34,6 +34,12 @@ def scores(model: Model, of: Any) -> list[float]:
     return [1 - value for value in values] if model.weighted else values
 
 
+def errors_of(model: Model, of: Any) -> list[float] | None:
+    """The standard errors of the scores of some measurements; None where some are not known."""
+    found = [m.loss_error if model.weighted else m.accuracy_error for m in of]
+    return None if None in found else [learned_for(model, error, error)[1] for error in found]
+
+
 def curve(model: Model) -> tuple[list[float], list[float]]:
     """Costs and scores of the points of its frontier."""
     return [p.cost for p in model.frontier], scores(model, model.frontier)
@@ -50,6 +56,7 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
     if problem is not None and not isinstance(problem, Problem):
         raise InputError("besides a model, its cases can be given, as model.problem(X, y) makes them")
     validation, test, best = curve(model), None, works_at(model)
+    found = [p.found for p in model.frontier]
     prior = validation[1][0]
     if problem is not None:
         found = [measure(problem.labelled(), model.arm(point), model.limit(point)) for point in model.frontier]
@@ -61,6 +68,7 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
         "points_validation": validation, "points_test": test, "chosen": np.arange(len(model.frontier)), "prior": prior,
         "everything": (float(model.schema.prices.money(model.schema.prices.total)), None),
         "budget": None if model.budget == Budget() else model.budget, "unit": printable(model.unit), "score": words, "best": best,
+        "errors": errors_of(model, found), "cases": min((m.n or 0 for m in found), default=0) or None,
     }  # fmt: skip
 
 

@@ -93,6 +93,9 @@ def summary(name: str, model: Model) -> dict[str, Any]:
         "total_cost": prices.money(prices.total),
         "expected_cost": expected["cost"],
         "expected_accuracy": expected["accuracy"],
+        "expected_cost_error": expected["cost_error"],
+        "expected_accuracy_error": expected["accuracy_error"],
+        "measured_on": expected["n"],
     }
 
 

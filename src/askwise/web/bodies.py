@@ -138,11 +138,20 @@ class Test(BaseModel):
     columns: list[Column]
 
 
-class Point(BaseModel):
-    lam: float
+class Measured(BaseModel):
+    """Figures that were measured on cases that the fit kept apart, and their standard errors; null: an old file does not say."""
+
     cost: float
     loss: float
     accuracy: float
+    n: int | None = Field(description="How many cases were measured.")
+    cost_error: float | None
+    loss_error: float | None
+    accuracy_error: float | None
+
+
+class Point(Measured):
+    lam: float
 
 
 class Summary(BaseModel):
@@ -155,6 +164,9 @@ class Summary(BaseModel):
     total_cost: float = Field(description="Of all tests.")
     expected_cost: float
     expected_accuracy: float
+    expected_cost_error: float | None = Field(description="A standard error; null: an old file does not say.")
+    expected_accuracy_error: float | None
+    measured_on: int | None = Field(description="How many cases these were measured on.")
 
 
 class Models(BaseModel):
@@ -171,7 +183,7 @@ class ModelCard(BaseModel):
     known: list[str] = Field(description="Tests that it takes for known by everyone.")
     tests: list[Test]
     budget: str
-    expected: dict[str, float]
+    expected: Measured
     frontier: list[Point]
     bought: dict[str, float] | None = Field(description="How often each test is bought; null if it was not recorded.")
 

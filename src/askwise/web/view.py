@@ -10,9 +10,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from askwise.core.budget import Budget
+from askwise.core.measures import Measure
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.model import Model
 from askwise.session import TRACE, Session
+from askwise.texts import give_or_take
 from askwise.usage import learned_for, usage
 
 EVENTS = (20, 4)  # of a case on the page: so many, and so many for each test; all are computed again with every request
@@ -215,15 +217,26 @@ def at_budget(model: Model, b: float) -> Model:
 
 
 @lru_cache(maxsize=64)
-def slider(model: Model) -> list[dict[str, float]]:
+def slider(model: Model) -> list[dict[str, Any]]:
     """What each position of the slider comes to."""
     most = model.saturation.cost
     found = []
     for i in range(STEPS + 1):
         b = most * i / STEPS
-        expected = at_budget(model, b).expected
-        found.append({"budget": round(b, 6), **{k: round(expected[k], 6) for k in ("cost", "accuracy", "loss")}})
+        there = at_budget(model, b)
+        figures = {k: round(there.expected[k], 6) for k in ("cost", "accuracy", "loss")}
+        found.append({"budget": round(b, 6), **figures, **errors(there.measured, model.unit), "n": there.measured.n})
     return found
+
+
+def errors(found: Measure, unit: str) -> dict[str, str]:
+    """The standard errors in words, for after the figures; empty where they are not known."""
+    cost, accuracy, loss = found.cost_error, found.accuracy_error, found.loss_error
+    return {
+        "cost_error": "" if cost is None else f"± {money(cost, unit, about=True)}",
+        "accuracy_error": "" if accuracy is None else f"± {100 * accuracy:.1f}{NOT_BROKEN}%",
+        "loss_error": give_or_take(loss).strip(),
+    }
 
 
 def position(model: Model, b: float) -> int:
@@ -251,7 +264,7 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
         "used": bought,
         "paths": [] if used is None else used.paths,
         "prices": alone,
-        "points": [p.shown for p in model.frontier],
+        "points": [{**p.shown, **errors(p.found, model.unit)} for p in model.frontier],
         "weighted": model.weighted,
         "score": score,
         "unit": model.unit,
@@ -262,7 +275,7 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
     }
 
 
-def chart(model: Model, steps: list[dict[str, float]]) -> dict[str, Any]:
+def chart(model: Model, steps: list[dict[str, Any]]) -> dict[str, Any]:
     """Coordinates of the frontier in a picture of 480 by 300: accuracy or, where mistakes differ, minus the loss, over cost."""
     key, sign = ("loss", -1.0) if model.weighted else ("accuracy", 1.0)
     xs, ys = [s["cost"] for s in steps], [sign * s[key] for s in steps]

@@ -61,6 +61,7 @@
       put("here-cost", money(here.cost));
       put("here-accuracy", (100 * here.accuracy).toFixed(1).replace(/\.0$/, "") + "\u00a0%");
       put("here-loss", here.loss.toPrecision(4).replace(/\.?0+$/, ""));
+      for (const name of ["cost", "accuracy", "loss"]) { put("here-" + name + "-error", here[name + "_error"]); }
       at.setAttribute("aria-valuetext", money(here.budget));
       const mark = document.getElementById("mark"), drop = document.getElementById("drop");
       mark.setAttribute("cx", x); mark.setAttribute("cy", y);

@@ -150,17 +150,18 @@ def test_a_larger_hard_budget_is_answered_with_the_trained_one(folder):
 
 def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
     usual = ok("frontier", folder / "m.askwise").splitlines()
-    assert usual[0].split() == ["mean", "cost", "accuracy", "loss"]
+    assert usual[0].split() == ["mean", "cost", "accuracy", "loss", "cases"]
     X, y = patients(160)
     fitted = classifier(loss=[[0, 20], [1, 0]]).fit(X, y)
     fitted.save(tmp_path / "m")
     lines = ok("frontier", tmp_path / "m").splitlines()
-    assert lines[0].split() == ["mean", "cost", "loss", "/", "stake", "accuracy"]
+    assert lines[0].split() == ["mean", "cost", "loss", "/", "stake", "accuracy", "cases"]
     assert "learned for the loss / stake" in lines[-1]
     model = fitted.model_
-    for line, p in zip(lines[2:-1], model.points, strict=True):
-        shown = [float(v) for v in line.replace(">", "").split()]
-        assert shown == pytest.approx([p.cost, p.loss / model.stake, p.accuracy], abs=1e-3)
+    for line, p in zip(lines[2:-2], model.points, strict=True):
+        shown, m = [float(v) for v in line.replace(">", "").replace("±", "").split()], p.found
+        figures = [m.cost, m.cost_error, m.loss / model.stake, m.loss_error / model.stake, m.accuracy, m.accuracy_error, m.n]
+        assert shown == pytest.approx(figures, abs=1e-3)
     assert f"loss / stake {model.expected['loss'] / model.stake:.4f}" in ok("inspect", tmp_path / "m")
 
 

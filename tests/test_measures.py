@@ -15,7 +15,7 @@ from askwise.evaluate import Report
 from askwise.measuring import Last
 from askwise.methods import family
 from askwise.report import describe, frontier_table
-from commands import ok
+from commands import ok, run
 from models import made
 from patients import patients
 
@@ -174,7 +174,9 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
     X, y = patients(160, seed=0)
     X.assign(diagnosis=y).to_csv(folder / "cases.csv", index=False)
-    said = ok("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", folder / "m.askwise")
+    given = ["--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", folder / "m.askwise"]
+    code, said, _ = run("fit", folder / "cases.csv", *given)
+    assert code == 0
     return folder, said
 
 

@@ -168,6 +168,15 @@ def measured(model: Model, report: Report) -> dict[str, Any]:
     }
 
 
+def told(found: dict[str, Any]) -> str:
+    """The same for people, a figure a line."""
+    figures = {name: value for name, value in found.items() if not name.endswith("_error")}
+    return "\n".join(
+        f"{name:20} {value:.4g}{give_or_take(found[f'{name}_error'])}" if isinstance(value, float) else f"{name:20} {value}"
+        for name, value in figures.items()
+    )
+
+
 def beside(out: Path) -> list[Path]:
     """What `write_pictures` writes."""
     return [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]

@@ -269,19 +269,11 @@ def _predict(given: argparse.Namespace) -> None:
 
 def _evaluate(given: argparse.Namespace) -> None:
     from askwise.fitting import cases_of, report_of
-    from askwise.report import measured
-    from askwise.texts import give_or_take
+    from askwise.report import measured, told
 
     model = _model(given)
     found = measured(model, report_of(model, cases_of(given, part="test", text=model.encoding.text)))
-    if given.json:
-        print(json.dumps(found))
-        return
-    for name, value in found.items():
-        if isinstance(value, float) and not name.endswith("_error"):
-            print(f"{name:20} {value:.4g}{give_or_take(found[f'{name}_error'])}")
-        elif not name.endswith("_error"):
-            print(f"{name:20} {value}")
+    print(json.dumps(found) if given.json else told(found))
 
 
 def _ask(given: argparse.Namespace) -> None:

@@ -81,8 +81,8 @@ def test_settings_that_cannot_be(settings, message):
 # ---------------------------------------------------------------------- the classifier's data
 
 TABLES = [
-    (changed(7, "age", "old"), "column 'age' holds 'old' in row 7, but numbers almost everywhere else"),
-    (changed(7, "age", np.inf), "column 'age' holds inf in row 7; values must be finite, or missing"),
+    (changed(7, "age", "old"), "column 'age' holds 'old' in row 7 (counted from 0), but numbers almost everywhere else"),
+    (changed(7, "age", np.inf), "column 'age' holds inf in row 7 (counted from 0); values must be finite, or missing"),
     (pd.DataFrame(X, columns=["age", "age", "scan"]), "the column 'age' is there twice"),
     (FRAME[[]], "there are no columns"),
     (FRAME.iloc[:0], "there are no rows"),
@@ -119,7 +119,7 @@ HOLES = {
 
 @pytest.mark.parametrize("y", HOLES.values(), ids=HOLES)
 def test_a_target_that_is_missing(y):
-    with pytest.raises(InputError, match="the target is missing in row 4; remove rows without a target"):
+    with pytest.raises(InputError, match=r"the target is missing in row 4 \(counted from 0\); remove rows without a target"):
         classifier().fit(FRAME, y)
 
 
@@ -147,7 +147,7 @@ def test_targets_that_cannot_be(y, message):
 NEW = [
     (FRAME.rename(columns={"pressure": "presure"}), "there is no column 'pressure' in the data; did you mean 'presure'?"),
     (FRAME.drop(columns="scan"), "there is no column 'scan' in the data"),
-    (changed(3, "scan", "blurred"), "column 'scan' holds 'blurred' in row 3; it must be a number, or missing"),
+    (changed(3, "scan", "blurred"), "column 'scan' holds 'blurred' in row 3 (counted from 0); it must be a number, or missing"),
     (FRAME.iloc[:0], "there are no rows"),
 ]
 
@@ -172,7 +172,7 @@ def test_what_was_known_must_fit(fitted):
         fitted.acquire(FRAME, known=np.zeros((60, 2), bool))
     mask = np.zeros((60, 3), bool)
     mask[5, 1] = True
-    with pytest.raises(InputError, match="'pressure' is said to be known in row 5, but its value is missing"):
+    with pytest.raises(InputError, match=r"'pressure' is marked as known in row 5 \(counted from 0\), but its value is missing"):
         fitted.acquire(changed(5, "pressure", None), known=mask)
 
 
@@ -250,9 +250,9 @@ BAD = {
     "fit notatable.xlsx --target diagnosis": "'notatable.xlsx' cannot be read as a table: it is no .xlsx file",
     "fit notatable.ods --target diagnosis": "unknown sort",
     "fit onlyill.csv --target diagnosis": "all rows are of one class, 'ill'",
-    "fit hole.csv --target diagnosis": "the target 'diagnosis' is missing in row 4",
+    "fit hole.csv --target diagnosis": "the target 'diagnosis' is missing in line 6 of 'hole.csv'; remove such rows",
     "fit continuous.csv --target diagnosis": "continuous",
-    "fit text.csv --target diagnosis": "column 'age' holds 'old' in row 7, but numbers almost everywhere else",
+    "fit text.csv --target diagnosis": "column 'age' holds 'old' in line 9 of 'text.csv', but numbers almost everywhere else",
     "fit twice.csv --target diagnosis": "the column 'age' is there twice",
     "fit ragged.csv --target diagnosis": "'ragged.csv'",
     "fit empty.csv --target diagnosis": "'empty.csv'",
@@ -325,15 +325,15 @@ BAD = {
     "predict cases.csv cases.csv": "'cases.csv' is not a model; name a file that askwise has written",
     "predict m.askwise nothing.csv": "there is no file",
     "predict m.askwise presure.csv": "there is no column 'pressure' in the data; did you mean 'presure'?",
-    "predict m.askwise text.csv": "column 'age' holds 'old' in row 7; it must be a number, or missing",
+    "predict m.askwise text.csv": "column 'age' holds 'old' in line 9 of 'text.csv'; it must be a number, or missing",
     "predict m.askwise cases.csv --ids nam": "there is no column 'nam'",
-    "predict m.askwise holes.csv --ids name": "column 'name' names the cases, but is empty in row 4; fill it in",
+    "predict m.askwise holes.csv --ids name": "column 'name' names the cases, but is empty in line 6 of 'holes.csv'; fill it in",
     "predict m.askwise holes.csv --ids cost": "the column 'cost' has the name of a column of the output; rename it",
     "predict m.askwise cases.csv --out cases.csv": "the decisions cannot be written to 'cases.csv': that is what is read",
     "predict m.askwise cases.csv --out m.askwise": "that is what is read",
     "evaluate m.askwise": "give either a file of cases or --data NAME",
     "evaluate m.askwise cases.csv": "--target COLUMN",
-    "evaluate m.askwise other.csv --target diagnosis": "'unknown' in row 0, which is not a class",
+    "evaluate m.askwise other.csv --target diagnosis": "the target is 'unknown' in line 2 of 'other.csv', which is not a class",
     "evaluate m.askwise --data thyroid": "there is no column 'pressure' in the data",
     "frontier m.askwise --plot curve.doc": "end it in .png or .svg",
     "inspect fake.askwise": "cannot be read",

@@ -102,9 +102,9 @@ BAD = [
     (lambda X: X.drop(columns="oracle"), "there is no column 'oracle' in the data, where the answers"),
     (lambda X: X.rename(columns={"oracle": "orakle"}), "did you mean 'orakle'?"),
     (lambda X: X.assign(oracle=X["oracle"].where(X.index != 7)),
-     "column 'oracle' lacks the answer of the existing classifier in row 7; fill it in"),
+     "column 'oracle' lacks the answer of the existing classifier in row 7 (counted from 0); fill it in"),
     (lambda X: X.assign(oracle=X["oracle"].where(X.index != 7, "il")),
-     "column 'oracle' holds 'il' in row 7, which is not a class; did you mean 'ill'?"),
+     "column 'oracle' holds 'il' in row 7 (counted from 0), which is not a class; did you mean 'ill'?"),
 ]  # fmt: skip
 
 

@@ -180,7 +180,10 @@ WRONG = {
     "a table": (np.ones((160, 2)), "sample_weight has shape (160, 2)"),
     "one number": (2.0, "sample_weight has shape ()"),
     "words": (["much"] * 160, "it must be 160 numbers, one for each row"),
-    "negative": (np.r_[np.ones(159), -1.0], "sample_weight is -1 in row 159; it must be a finite number, 0 or more"),
+    "negative": (
+        np.r_[np.ones(159), -1.0],
+        "sample_weight is -1 in row 159 (counted from 0); it must be a finite number, 0 or more",
+    ),
     "missing": (np.r_[np.nan, np.ones(159)], "sample_weight is nan in row 0"),
     "without end": (np.r_[np.inf, np.ones(159)], "sample_weight is inf in row 0"),
     "none counts": (np.zeros(160), "sample_weight is zero for all rows; some must be above 0"),

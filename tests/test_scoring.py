@@ -89,10 +89,13 @@ def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path, tmp_path: Pa
     says(cases.rename(columns={"pressure": "presure"}), "there is no column 'pressure' in the data; did you mean 'presure'?")
     says(cases.iloc[:0], "the file 'c.parquet' has no rows")
     cases.loc[250, "name"] = None
-    says(cases, "is empty in row 250; fill it in\n", "--ids", "name")
-    says(cases.assign(age=np.where(cases.index == 250, np.inf, cases["age"])), "holds inf in row 250; values must be finite")
+    says(cases, "is empty in row 251 of 'c.parquet'; fill it in\n", "--ids", "name")
+    says(
+        cases.assign(age=np.where(cases.index == 250, np.inf, cases["age"])),
+        "holds inf in row 251 of 'c.parquet'; values must be finite",
+    )
     bad = cases["age"].astype(str).mask(cases.index == 270, "in row 3")
-    says(cases.assign(age=bad), "column 'age' holds 'in row 3' in row 270; it must be a number")
+    says(cases.assign(age=bad), "column 'age' holds 'in row 3' in row 271 of 'c.parquet'; it must be a number")
     (tmp_path / "c.parquet").write_bytes(b"PAR1 and no more")
     code, _, err = run("predict", folder / "m.askwise", tmp_path / "c.parquet")
     assert code == 2

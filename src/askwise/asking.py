@@ -235,16 +235,18 @@ def _decision(session: Session, step: Step) -> str:
 
 def simulate(given: argparse.Namespace, model: Model) -> None:
     """What sessions come to for the rows of a file, whose columns answer what is asked; the same as `askwise predict`."""
-    from askwise.data.frames import read_table
+    from askwise.data.frames import read_table, rows_of
     from askwise.fitting import ids_of, reading_of
 
     for option, value in (("--known", given.known), ("--case-id", given.case_id)):
         if value is not None:
             raise InputError(f"{option} is about one case; it cannot be joined with --simulate")
-    table = read_table(given.simulate, [*model.encoding.text, given.ids], reading_of(given))
-    ids = ids_of(table, given.ids)
-    names = [str(i) for i in range(len(table))] if ids is None else [str(name) for name in ids]
-    done = simulated(model, table, names, None if ids is None else np.asarray(ids), given.budget)
+    how = reading_of(given)
+    with rows_of(given.simulate, how):
+        table = read_table(given.simulate, [*model.encoding.text, given.ids], how)
+        ids = ids_of(table, given.ids)
+        names = [str(i) for i in range(len(table))] if ids is None else [str(name) for name in ids]
+        done = simulated(model, table, names, None if ids is None else np.asarray(ids), given.budget)
     if given.trace is not None:
         write_whole(given.trace, (json.dumps([d.session.trace() for d in done]) + "\n").encode())
     if given.json:

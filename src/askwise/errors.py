@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 class AskwiseError(ValueError):
@@ -12,6 +13,26 @@ class AskwiseError(ValueError):
 
 class InputError(AskwiseError):
     """Data, prices, budgets or settings that contradict themselves or each other."""
+
+
+class RowError(InputError):
+    """About one row of a table. Rows of frames and arrays are counted from 0, as in Python; whoever has read the table from a
+    file says where in the file the row is."""
+
+    def __init__(self, before: str, row: int, after: str) -> None:
+        super().__init__(before, row, after)
+        self.before, self.row, self.after = before, int(row), after
+
+    def __str__(self) -> str:
+        return f"{self.before} in row {self.row} (counted from 0){self.after}"
+
+    def at(self, place: str) -> InputError:
+        """The same with another word for the row."""
+        return InputError(f"{self.before} in {place}{self.after}")
+
+    def among(self, rows: Sequence[int] | Any) -> RowError:
+        """The same about the table of which only these rows were looked at."""
+        return type(self)(self.before, rows[self.row], self.after)
 
 
 class StateError(AskwiseError):

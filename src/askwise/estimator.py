@@ -24,7 +24,7 @@ from askwise.data.external import answers, features, needed
 from askwise.data.frames import _array, columns_of
 from askwise.data.given import known_of, seed_of, target_of, weights_of
 from askwise.data.prepare import listed, schema_of, stratified
-from askwise.errors import InputError, quoted
+from askwise.errors import InputError, RowError, quoted
 from askwise.learning import check, learn
 from askwise.model import AcquisitionReport, Model, checked
 from askwise.progress import Progress
@@ -196,7 +196,11 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             mask = (list(everyone) or None) if masked is None else masked[rows]
             more: dict[str, Any] = {"weight": None if weight is None else weight[rows]}
             more |= {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
-            return Problem.build(schema, encoding.transform(X, rows=rows), y[rows], class_weight=self.class_weight, **more)
+            encoded = encoding.transform(X, rows=rows)
+            try:
+                return Problem.build(schema, encoded, y[rows], class_weight=self.class_weight, **more)
+            except RowError as error:
+                raise error.among(rows) from None
 
         problem = part(train).trainable()
         chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem

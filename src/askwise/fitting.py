@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
 from askwise.data.external import Recorded
+from askwise.data.frames import column, columns_of, read_table, rows_of
 from askwise.data.lists import lines, loss_of
-from askwise.data.reading import OPTIONS, Reading
-from askwise.errors import Doubt, InputError, StateError, WriteError, did_you_mean
+from askwise.data.reading import OPTIONS, RECOGNISED, Reading
+from askwise.errors import Doubt, InputError, RowError, StateError, WriteError, did_you_mean
 from askwise.evaluate import Report
 from askwise.files import check_out, remove_leftovers
 from askwise.model import Model
@@ -36,6 +38,12 @@ class Table:
     y: NDArray[Any]
     settings: dict[str, Any]  # costs, setup, derived, reveals, scaling
     ids: Any = None  # names of the cases
+    file: Path | None = None  # where the cases are from
+    how: Reading = RECOGNISED  # how that is written
+
+    def rows(self) -> AbstractContextManager[None]:
+        """While this lasts, errors name the line of the file that a row is from."""
+        return rows_of(self.file, self.how)
 
 
 def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> Table:
@@ -56,18 +64,19 @@ def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> 
         said = {k: getattr(named, k) for k in ("costs", "setup", "derived", "reveals", "scaling")}
         settings = {k: v for k, v in said.items() if v is not None}
         return Table(_rows(named.table, rows), np.asarray(named.y)[rows], settings)
-    from askwise.data.frames import columns_of, read_table
-
-    table = read_table(given.cases, [*text, given.ids], reading_of(given))
+    how = reading_of(given)
+    table = read_table(given.cases, [*text, given.ids], how)
     if given.target is None:
         raise InputError(f"say which column of {given.cases.name!r} holds the class: --target COLUMN")
     names = columns_of(table)
     if given.target not in names:
         raise InputError(f"{given.cases.name!r} has no column {given.target!r}; {did_you_mean(given.target, names)}")
     y = table[given.target]
-    if y.isna().any():
-        raise InputError(f"the target {given.target!r} is missing in row {int(np.flatnonzero(y.isna())[0])}; remove such rows")
-    return Table(table.drop(columns=given.target), y.to_numpy(), {}, ids_of(table, given.ids) if part == "test" else None)
+    with rows_of(given.cases, how):
+        if y.isna().any():
+            raise RowError(f"the target {given.target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
+        ids = ids_of(table, given.ids) if part == "test" else None
+    return Table(table.drop(columns=given.target), y.to_numpy(), {}, ids, given.cases, how)
 
 
 def reading_of(given: argparse.Namespace) -> Reading:
@@ -96,8 +105,18 @@ def left_out(given: argparse.Namespace, columns: list[str]) -> list[str]:
     return [name for _, name in gone]
 
 
+def _check_target(given: argparse.Namespace) -> None:
+    """No option may name the target as something else."""
+    for option in ("known", "categorical", "ignore", "ids", "external", "external_needs"):
+        text = getattr(given, option)
+        if given.target is not None and given.target in ([text] if option in ("ids", "external") else _names(text, ",")):
+            shown = f"--{option.replace('_', '-')}"
+            raise InputError(f"{shown} names the column {given.target!r}, which is the target; leave it out there")
+
+
 def settings_of(given: argparse.Namespace) -> dict[str, Any]:
     """Prices and the like, from the files and columns that were named."""
+    _check_target(given)
     found: dict[str, Any] = {"known": _names(given.known, ","), "categorical": _names(given.categorical, ",")}
     if given.external is not None:
         found["external"] = Recorded(given.external, _names(given.external_needs, ",") or None)
@@ -105,6 +124,8 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
         raise InputError("--external-needs is about an existing classifier; name the column of its answers: --external COLUMN")
     if given.costs is not None:
         found["costs"] = {row["test"]: row["cost"] for row in lines(given.costs, ("test", "cost"))}
+        if given.target in found["costs"]:
+            raise InputError(f"{given.costs.name!r} has a price for {given.target!r}, which is the target; remove that line")
     if given.setup is not None:
         shared = lines(given.setup, ("setup", "cost", "tests"))
         found["setup"] = {row["setup"]: (row["cost"], _names(row["tests"])) for row in shared}
@@ -152,7 +173,6 @@ def check_drawable() -> None:
 
 def fit(given: argparse.Namespace, budget: Budget) -> None:
     """Trains and writes everything; Ctrl-C leaves a state to go on from."""
-    from askwise.data.frames import columns_of
     from askwise.estimator import CostlyClassifier
     from askwise.store import read_state, write_state
 
@@ -181,7 +201,9 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     resume = None
     X = cases.X.drop(columns=gone)
     if given.resume and out.exists() and not state.exists():  # it was killed after the training, before its report was whole
-        _finish(given, *_trained(out, state, classifier, X, cases.y), out, cases)
+        with cases.rows():
+            trained = _trained(out, state, classifier, X, cases.y)
+        _finish(given, *trained, out, cases)
         return
     if given.resume:
         resume = read_state(state)
@@ -190,7 +212,8 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     progress = Progress(limit, classifier.unit, quiet=given.quiet or given.json)
     more: dict[str, Any] = {"save": lambda s: write_state(state, *s), "resume": resume} if given.restarts == 1 else {}
     try:
-        classifier.fit(X, cases.y, watch=progress, **more)
+        with cases.rows():
+            classifier.fit(X, cases.y, watch=progress, **more)
         progress.end()
         classifier.save(out)
         state.unlink(missing_ok=True)
@@ -245,8 +268,6 @@ def _test_file(given: argparse.Namespace, text: Sequence[str]) -> Table:
 
 def _check_test(given: argparse.Namespace, cases: Table, gone: Sequence[str]) -> None:
     """Before anything is trained: the cases of --test have the columns and the classes of those that are learned from."""
-    from askwise.data.frames import columns_of
-
     other = _test_file(given, [*_names(given.categorical, ","), *_names(given.ignore, ",")])
     names = columns_of(other.X)
     for name in columns_of(cases.X):
@@ -262,6 +283,7 @@ def _check_test(given: argparse.Namespace, cases: Table, gone: Sequence[str]) ->
 
 def tested(model: Model, given: argparse.Namespace) -> Held | None:
     """What a model does on the cases of --test or, without it, on the test rows of named data."""
+    check_target(model, given)
     if given.test is not None:
         cases, words = _test_file(given, model.encoding.text), f"cases of {given.test.name}"
     elif given.data is not None:
@@ -305,16 +327,23 @@ def ids_of(table: Any, name: str | None) -> Any:
     """The column that names the cases, if one was named."""
     if name is None:
         return None
-    from askwise.data.frames import column
-
     ids = column(table, name)
     if ids.isna().any():
         row = int(ids.isna().to_numpy().argmax())
-        raise InputError(f"column {name!r} names the cases, but is empty in row {row}; fill it in")
+        raise RowError(f"column {name!r} names the cases, but is empty", row, "; fill it in")
     return ids
+
+
+def check_target(model: Model, given: argparse.Namespace) -> None:
+    """Before the cases are read that a model is measured on."""
+    if given.target is not None and given.target in model.encoding.columns:
+        classes = " or ".join(repr(c) for c in model.schema.classes[:3])
+        raise InputError(f"column {given.target!r} is a test of this model, so it cannot be the target; name the column that "
+                         f"holds the class, with values such as {classes}: --target COLUMN")  # fmt: skip
 
 
 def report_of(model: Model, cases: Table) -> Report:
     """What a model does on rows whose classes are known."""
-    problem = model.problem(cases.X, cases.y, ids=cases.ids)
+    with cases.rows():
+        problem = model.problem(cases.X, cases.y, ids=cases.ids)
     return Report(problem, model.rollout(problem))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,9 +15,9 @@ from typing import Any
 
 from askwise.core import checks
 from askwise.data.external import Recorded
-from askwise.data.frames import read_table
+from askwise.data.frames import read_table, rows_of
 from askwise.data.reading import OPTIONS, RECOGNISED, Reading
-from askwise.errors import InputError
+from askwise.errors import InputError, RowError
 from askwise.files import whole
 from askwise.fitting import ids_of
 from askwise.model import Model
@@ -34,7 +33,7 @@ class Part:
 
     file: str
     group: int
-    first: int  # row of the table
+    first: int  # row of the file, counted from 0
     rows: int
 
 
@@ -49,7 +48,8 @@ def predict(
     if parts is not None:
         how.refuse(OPTIONS, cases.name, "text and .xlsx files")
     if parts is None:
-        frames = iter([decided(model, read_table(cases, [*model.encoding.text, ids], how), ids)])
+        with rows_of(cases, how):
+            frames = iter([decided(model, read_table(cases, [*model.encoding.text, ids], how), ids)])
     elif engine == LOCAL:
         frames = (frame for part in parts for frame in scored(model, part, ids))
     else:
@@ -93,7 +93,7 @@ def parts_of(cases: Path) -> list[Part] | None:
             sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
         for i, rows in enumerate(sizes):
             if rows:
-                found.append(Part(str(file.resolve()), i, found[-1].first + found[-1].rows if found else 0, rows))
+                found.append(Part(str(file.resolve()), i, sum(sizes[:i]), rows))
     if not found:
         raise InputError(f"the file {cases.name!r} has no rows")
     return found
@@ -129,16 +129,9 @@ def scored(model: Model, part: Part, ids: str | None) -> Iterator[Any]:
         for batch in parquet.iter_batches(BATCH, row_groups=[part.group], columns=columns, use_threads=False):
             try:
                 yield decided(model, batch.to_pandas().reset_index(drop=True), ids)
-            except InputError as error:
-                raise InputError(_in_table(str(error), first)) from None
+            except RowError as error:
+                raise error.at(f"row {first + error.row + 1} of {Path(part.file).name!r}") from None
             first += batch.num_rows
-
-
-def _in_table(message: str, first: int) -> str:
-    """A message about a row of a batch, with the number that the row has in the whole table. What follows it names no rows."""
-    before, words, after = message.rpartition(" in row ")
-    row = re.match(r"\d+", after)
-    return f"{before}{words}{first + int(row[0])}{after[row.end() :]}" if row else message
 
 
 # ---------------------------------------------------------------------- Dask

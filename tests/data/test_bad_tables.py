@@ -11,14 +11,17 @@ from askwise.errors import InputError
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 BAD = [
-    ({"c": [1.0, np.inf]}, "column 'c' holds inf in row 1; values must be finite, or missing"),
-    ({"c": [1, 2, 3, "old"]}, "column 'c' holds 'old' in row 3, but numbers almost everywhere else; correct it"),
-    ({"c": ["1", "2", "x", "4"]}, "column 'c' holds 'x' in row 2, but numbers almost everywhere else"),
+    ({"c": [1.0, np.inf]}, r"column 'c' holds inf in row 1 \(counted from 0\); values must be finite, or missing"),
+    (
+        {"c": [1, 2, 3, "old"]},
+        r"column 'c' holds 'old' in row 3 \(counted from 0\), but numbers almost everywhere else; correct it",
+    ),
+    ({"c": ["1", "2", "x", "4"]}, r"column 'c' holds 'x' in row 2 \(counted from 0\), but numbers almost everywhere else"),
     ({"c": [str(i) for i in range(40)]}, "column 'c' is text, but its values are 40 different numbers such as '0'"),
     ({"c": [1e308, -1e308]}, "column 'c' holds numbers that are too large to be scaled"),
     ({"c": np.array([1j])}, "Complex data not supported: column 'c'"),
-    ({"c": [{"a": 1}, 1]}, r"column 'c' holds \{'a': 1\} in row 0; every argument must be a string, a number"),
-    ({"c": [datetime.time(9, 30)]}, r"column 'c' holds datetime.time\(9, 30\) in row 0; .* or a date"),
+    ({"c": [{"a": 1}, 1]}, r"column 'c' holds \{'a': 1\} in row 0 \(counted from 0\); every argument must be a string, a number"),
+    ({"c": [datetime.time(9, 30)]}, r"column 'c' holds datetime.time\(9, 30\) in row 0 \(counted from 0\); .* or a date"),
     ({"c": []}, "there are no rows"),
     ({}, "there are no rows"),
     (np.zeros((2, 0)), "there are no columns"),
@@ -58,7 +61,9 @@ def test_codes_that_look_like_numbers_are_welcome():
 )
 def test_text_in_a_column_that_was_numeric_is_refused(values):
     encoding = Encoding.fit({"age": [1.0, 2.0]})
-    with pytest.raises(InputError, match="column 'age' holds 'abc' in row 2; it must be a number, or missing"):
+    with pytest.raises(
+        InputError, match=r"column 'age' holds 'abc' in row 2 \(counted from 0\); it must be a number, or missing"
+    ):
         encoding.transform({"age": values})
     assert encoding.transform({"age": list(values)[:2]}).shape == (2, 1)  # numbers as text are numbers
 
@@ -66,7 +71,7 @@ def test_text_in_a_column_that_was_numeric_is_refused(values):
 def test_an_infinite_value_later_is_refused():
     encoding = Encoding.fit({"age": [1.0, 2.0]})
     for values in ([1.0, -np.inf], ["1", "-inf"]):
-        with pytest.raises(InputError, match="column 'age' holds -inf in row 1"):
+        with pytest.raises(InputError, match=r"column 'age' holds -inf in row 1 \(counted from 0\)"):
             encoding.transform({"age": values})
 
 

@@ -87,7 +87,7 @@ def test_booleans(values):
     again = encoding.transform({"c": ["True", "false", 1, 0.0, ""]})
     assert again[:4, 0].tolist() == [1, 0, 1, 0]
     assert np.isnan(again[4, 0])
-    with pytest.raises(InputError, match="column 'c' holds 'maybe' in row 1; it must be true or false"):
+    with pytest.raises(InputError, match=r"column 'c' holds 'maybe' in row 1 \(counted from 0\); it must be true or false"):
         encoding.transform({"c": ["True", "maybe"]})
 
 
@@ -135,7 +135,10 @@ def test_ordered_categories_are_places_on_a_scale():
     assert encoding.reveals == {"c": ["c"]}
     assert rows == [[2], [None], [0]]
     assert encoding.transform({"c": ["middle", "small"]}).tolist() == [[1], [0]]
-    with pytest.raises(InputError, match=r"column 'c' holds 'larg' in row 1, which is not on its scale; did you mean 'large'\?"):
+    with pytest.raises(
+        InputError,
+        match=r"column 'c' holds 'larg' in row 1 \(counted from 0\), which is not on its scale; did you mean 'large'\?",
+    ):
         encoding.transform({"c": ["small", "larg"]})
 
 
@@ -158,9 +161,11 @@ def test_times_are_seconds(times):
         assert encoding.parts[0].kind == "time"
         assert rows == [[60], [None], [86400]]
         assert np.isnan(encoding.transform({"c": [None]})).all()
-        with pytest.raises(InputError, match="column 'c' holds 'May' in row 0; it must be a date such as 2024-05-31"):
+        with pytest.raises(
+            InputError, match=r"column 'c' holds 'May' in row 0 \(counted from 0\); it must be a date such as 2024-05-31"
+        ):
             encoding.transform({"c": ["May"]})
-        with pytest.raises(InputError, match=r"holds 5.0 in row 0; it must be a date"):
+        with pytest.raises(InputError, match=r"holds 5.0 in row 0 \(counted from 0\); it must be a date"):
             encoding.transform({"c": [5.0]})
 
 
@@ -258,7 +263,7 @@ def test_only_the_given_rows_are_looked_at():
 def test_a_message_counts_rows_as_the_whole_table_does():
     X = {"a": np.array([1, 2, np.inf, 4]), "b": ["1", "2", "x", "4"]}
     for columns in ({"a": X["a"]}, {"b": X["b"]}):
-        with pytest.raises(InputError, match=r"in row 2[;,]"):
+        with pytest.raises(InputError, match=r"in row 2 \(counted from 0\)[;,]"):
             Encoding.fit(columns, rows=np.array([3, 1, 2, 0]))
 
 

@@ -105,10 +105,14 @@ def test_a_decimal_comma_far_behind_is_no_text(tmp_path):
 def test_a_word_among_decimal_commas_is_named_wherever_it_is(tmp_path):
     text = "temp;ill\n" + "40,9;a\n36,5;b\n" * 600 + "high;a\n"
     frame = read(tmp_path, text)
-    with pytest.raises(InputError, match="column 'temp' holds 'high' in row 1200, but numbers almost everywhere else"):
+    with pytest.raises(
+        InputError, match=r"column 'temp' holds 'high' in row 1200 \(counted from 0\), but numbers almost everywhere else"
+    ):
         Encoding.fit(frame)
     numbers = Encoding.fit({"temp": [36.5, 40.9]})
-    with pytest.raises(InputError, match="column 'temp' holds 'high' in row 1200; it must be a number, or missing"):
+    with pytest.raises(
+        InputError, match=r"column 'temp' holds 'high' in row 1200 \(counted from 0\); it must be a number, or missing"
+    ):
         numbers.transform(frame)
     assert line_of(tmp_path / "cases.csv", 1200) == 1202
 
@@ -127,11 +131,12 @@ def test_lines_are_those_of_the_file(tmp_path):
 @pytest.mark.parametrize("values", [["40,9", "36,5"], ["1.234,5", "2"], ["1,234", "1"], ["1 234", "2"]])
 def test_numbers_as_text_in_a_frame_are_never_categories(values):
     with pytest.raises(
-        InputError, match=r"column 'c' holds '.*' in row 0, .*make it a number.*, or make it a categorical column"
+        InputError,
+        match=r"column 'c' holds '.*' in row 0 \(counted from 0\), .*make it a number.*, or make it a categorical column",
     ):
         Encoding.fit({"c": values * 4})
     assert Encoding.fit({"c": values * 4}, categorical=["c"]).parts[0].kind == "category"
-    with pytest.raises(InputError, match=r"column 'c' holds '.*' in row 0, .*make it a number"):
+    with pytest.raises(InputError, match=r"column 'c' holds '.*' in row 0 \(counted from 0\), .*make it a number"):
         Encoding.fit({"c": [1.0, 2.0]}).transform({"c": values})
 
 

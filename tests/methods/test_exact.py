@@ -161,7 +161,7 @@ def test_what_cannot_be_solved_exactly_is_refused() -> None:
     schema = Schema.build(["a", "b", "c"], [0, 1])
     holes = X.copy()
     holes[3, 1] = np.nan
-    with pytest.raises(InputError, match="'b' is missing in row 3; the exact optimum needs complete rows"):
+    with pytest.raises(InputError, match=r"'b' is missing in row 3 \(counted from 0\); the exact optimum needs complete rows"):
         exact.solve(Problem.build(schema, holes, y), Tradeoff(0))
     known = np.zeros((40, 3), bool)
     known[0, 0] = True

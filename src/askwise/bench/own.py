@@ -11,10 +11,10 @@ import numpy as np
 from askwise.core import checks
 from askwise.data import doubts
 from askwise.data.encode import Encoding
-from askwise.data.frames import columns_of, read_header, read_table
+from askwise.data.frames import columns_of, read_header, read_table, rows_of
 from askwise.data.prepare import Split, schema_of, split, stratified
 from askwise.data.reading import OPTIONS, Reading
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError, RowError, did_you_mean
 
 # what a plan may say of a file
 OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares", *OPTIONS)
@@ -38,12 +38,18 @@ def check(folder: Path, source: dict[str, Any]) -> None:
 def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
     """Its rows are split by class, and each column that is not left out is a test."""
     text = [*source.get("categorical", ()), *source.get("ignore", ())]
-    table, target = read_table(folder / source["file"], text, _reading(source)), source["target"]
+    file, how = folder / source["file"], _reading(source)
+    with rows_of(file, how):
+        return _split(read_table(file, text, how), source, seed, class_weight)
+
+
+def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
+    target = source["target"]
     tests = _tests(source, columns_of(table))
     columns = {name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in tests}
     y = table[target]
     if y.isna().any():
-        raise InputError(f"the target {target!r} is missing in row {int(np.flatnonzero(y.isna())[0])}; remove such rows")
+        raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
     labels = checks.labels(y.to_numpy(), f"the target {target!r}")
     classes = np.unique(labels).tolist()
     if 2 * len(classes) > len(labels):

@@ -268,10 +268,11 @@ def _predict(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    from askwise.fitting import cases_of, report_of
+    from askwise.fitting import cases_of, check_target, report_of
     from askwise.report import measured, told
 
     model = _model(given)
+    check_target(model, given)
     found = measured(model, report_of(model, cases_of(given, part="test", text=model.encoding.text)))
     print(json.dumps(found) if given.json else told(found))
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.prices import LEAST, MOST, exact
-from askwise.errors import InputError, did_you_mean, quoted
+from askwise.errors import InputError, RowError, did_you_mean, quoted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -40,11 +40,12 @@ def table(X: Any, columns: Sequence[str]) -> NDArray[np.float32]:
             numbers = data.astype(np.float32, copy=False)
     except (ValueError, TypeError):
         row, column = _first_text(data)
-        raise InputError(f"column {columns[column]!r} holds {data[row, column]!r} in row {row}; values must be numbers, "
-                         "or NaN where missing") from None  # fmt: skip
+        holds = f"column {columns[column]!r} holds {data[row, column]!r}"
+        raise RowError(holds, row, "; values must be numbers, or NaN where missing") from None
     if (bad := np.argwhere(np.isinf(numbers))).size:
         row, column = bad[0]
-        raise InputError(f"column {columns[column]!r} holds {data[row, column]} in row {row}; values must be finite, or missing")
+        holds = f"column {columns[column]!r} holds {data[row, column]}"
+        raise RowError(holds, row, "; values must be finite, or missing")
     return numbers
 
 
@@ -95,15 +96,17 @@ def _of_one_sort(given: NDArray[Any], what: str, right: str) -> NDArray[Any]:
         sort = next((name for name, types in sorts.items() if isinstance(value, types)), None)
         if sort is None:
             kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-            raise InputError(f"{what} holds {quoted(value)} in row {row}, which is of type {kind}; {right}")
+            raise RowError(f"{what} holds {quoted(value)}", row, f", which is of type {kind}; {right}")
         first.setdefault(sort, row)
     if set(first) == {"text"}:
         return given
     made = np.array(values)
     mixed = len(first) > 1 and {*first} != {"whole number", "number"}
     if mixed or made.dtype.kind == "O" or made.tolist() != values:
-        said = " and ".join(f"{quoted(values[row])} in row {row}" for row in first.values())
-        raise InputError(f"{what} holds {said}; classes must be all texts, all numbers of at most 64 bits, or all true or false")
+        *others, last = (f"{quoted(values[row])} in row {row}" for row in first.values())
+        said = " and ".join([", ".join(others), last] if others else [last])
+        right = "classes must be all texts, all numbers of at most 64 bits, or all true or false"
+        raise InputError(f"{what} holds {said} (counted from 0); {right}")
     return made.reshape(given.shape)
 
 
@@ -121,7 +124,7 @@ def codes(values: Any, classes: Sequence[Any], n: int, what: str) -> Ints:
     if (found < 0).any():
         row = int(np.argmin(found))
         value = given[row : row + 1].tolist()[0]
-        raise InputError(f"{what} is {value!r} in row {row}, which is not a class; {did_you_mean(value, classes)}")
+        raise RowError(f"{what} is {value!r}", row, f", which is not a class; {did_you_mean(value, classes)}")
     return found
 
 
@@ -139,7 +142,7 @@ def known(given: Any, tests: Sequence[str], available: Bools | None, n: int) -> 
         raise InputError(f"what is known must be names of tests, or true and false of shape {(n, len(tests))}; "
                          f"it is {array.dtype} of shape {array.shape}")  # fmt: skip
     if available is not None and (bad := np.argwhere(array & ~available)).size:
-        raise InputError(f"test {tests[bad[0, 1]]!r} is said to be known in row {bad[0, 0]}, but its value is missing")
+        raise RowError(f"test {tests[bad[0, 1]]!r} is marked as known", bad[0, 0], ", but its value is missing")
     return array
 
 

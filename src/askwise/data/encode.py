@@ -80,7 +80,7 @@ class Column:
     def write(self, values: Any, out: Floats, rows: NDArray[Any] | None = None) -> None:
         """Fills `out`, rows x width. `rows`: where the values are in the table, for messages."""
         if self.kind in (CATEGORY, ORDINAL):
-            out[:] = self._table[self._rows_of_codebook(as_labels(values, Place(self.name, rows)))]
+            out[:] = self._table[self._rows_of_codebook(as_labels(values, Place(self.name, rows)), rows)]
         else:
             numbers = as_numbers(
                 values, Place(self.name, rows), self.kind
@@ -135,13 +135,13 @@ class Column:
             return np.arange(n, dtype=np.float64)[:, None]
         return np.eye(n + 1, self.width)
 
-    def _rows_of_codebook(self, found: Distinct) -> Ints:
+    def _rows_of_codebook(self, found: Distinct, rows: NDArray[Any] | None) -> Ints:
         """N: the line of the codebook for each row; -1, the line after it, where missing."""
         if self.kind == ORDINAL:
             for code, value in enumerate(found.values):
                 if self.category(value) is None and (found.codes == code).any():
-                    where = Place(self.name).holds(value, int(np.argmax(found.codes == code)))
-                    raise InputError(f"{where}, which is not on its scale; {did_you_mean(value, self.categories)}")
+                    then = f", which is not on its scale; {did_you_mean(value, self.categories)}"
+                    raise Place(self.name, rows).holds(value, int(np.argmax(found.codes == code)), then)
         lines = np.array([self._line(value) for value in found.values] + [-1], np.int64)
         return lines[found.codes]
 

@@ -13,7 +13,7 @@ from askwise.core.problem import Schema
 from askwise.data.frames import Table, column, columns_of
 from askwise.data.prepare import listed
 from askwise.data.values import Place, missing
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError, RowError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Recorded:
         """Refuses an answer that is missing or no class. The engine cannot be told that a case has none: only tests can lack."""
         for row in rows.tolist():
             if missing(said[row]):
-                raise InputError(f"column {self.column!r} lacks the answer of the existing classifier in row {row}; fill it in, "
-                                 "or remove such rows")  # fmt: skip
+                lacks = f"column {self.column!r} lacks the answer of the existing classifier"
+                raise RowError(lacks, row, "; fill it in, or remove such rows")
             if said[row] not in classes:
-                raise InputError(f"{Place(self.column).holds(said[row], row)}, which is not a class; "
-                                 f"{did_you_mean(said[row], classes)}")  # fmt: skip
+                then = f", which is not a class; {did_you_mean(said[row], classes)}"
+                raise Place(self.column).holds(said[row], row, then)
 
 
 def features(external: Any, X: Any) -> Any:

@@ -21,7 +21,7 @@ from askwise.core import checks
 from askwise.data import excel, textfiles
 from askwise.data.reading import RECOGNISED, Reading
 from askwise.data.values import label
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError, RowError, did_you_mean
 
 EXCEL, PARQUET = ".xlsx", ".parquet"
 _ENDINGS = (".csv", ".csv.gz", ".tsv", EXCEL, PARQUET)
@@ -136,7 +136,8 @@ def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
         rows = excel.cells(file) if ending == EXCEL else textfiles.cells(file)
     for i, row in enumerate(rows):
         if len(row) != len(rows[0]):
-            raise InputError(f"{file.name!r} has {len(row)} fields in row {i} ({', '.join(row)}); it must be {len(rows[0])}")
+            place = place_of(file, i - 1)
+            raise InputError(f"{place} has {len(row)} fields ({', '.join(row)}); it must have {len(rows[0])}, as the first has")
     return rows
 
 
@@ -144,6 +145,25 @@ def line_of(path: str | os.PathLike[str], row: int, how: Reading = RECOGNISED) -
     """The line of a text file, or the row of a sheet, where a row of its table is, counted from 1; None for Parquet."""
     with _reading(path, how) as (_, file, ending):
         return None if ending == PARQUET else (excel if ending == EXCEL else textfiles).line_of(file, row, how)
+
+
+def place_of(path: str | os.PathLike[str], row: int, how: Reading = RECOGNISED) -> str:
+    """Where in a file a row of its table is, in words; -1 is the row of names."""
+    file, line = Path(path), line_of(path, row, how)
+    if line is None:
+        return f"row {row + 1} of {file.name!r}"
+    return f"{'row' if file.name.lower().endswith(EXCEL) else 'line'} {line} of {file.name!r}"
+
+
+@contextmanager
+def rows_of(path: str | os.PathLike[str] | None, how: Reading = RECOGNISED) -> Iterator[None]:
+    """What is said meanwhile about a row of the table is said about the place in the file that it comes from, if there is one."""
+    try:
+        yield
+    except RowError as error:
+        if path is None:
+            raise
+        raise error.at(place_of(path, error.row, how)) from None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from askwise.core.checks import labels
 from askwise.data.values import missing
-from askwise.errors import InputError, quoted
+from askwise.errors import InputError, RowError, quoted
 
 
 def target_of(y: Any, n: int) -> NDArray[Any]:
@@ -24,9 +24,9 @@ def target_of(y: Any, n: int) -> NDArray[Any]:
     holes = (i for i, v in enumerate(values.ravel().tolist()) if missing(v)) if values.dtype.kind in "Of" else iter(())
     row = next(holes, None)
     if row is not None:
-        raise InputError(f"the target is missing in row {row}; remove rows without a target")
+        raise RowError("the target is missing", row, "; remove rows without a target")
     if values.dtype.kind == "f" and np.isinf(values).any():
-        raise InputError(f"the target is inf in row {int(np.argmax(np.isinf(values)))}; it must be a class")
+        raise RowError("the target is inf", int(np.argmax(np.isinf(values))), "; it must be a class")
     flat: NDArray[Any] = np.asarray(column_or_1d(labels(values), warn=True))
     try:
         with warnings.catch_warnings():
@@ -49,7 +49,7 @@ def weights_of(given: Any, n: int) -> NDArray[np.float64] | None:
         raise InputError(f"sample_weight has shape {values.shape}; there must be one number for each of {n} rows")
     wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
     if len(wrong):
-        raise InputError(f"sample_weight is {values[wrong[0]]:g} in row {wrong[0]}; it must be a finite number, 0 or more")
+        raise RowError(f"sample_weight is {values[wrong[0]]:g}", wrong[0], "; it must be a finite number, 0 or more")
     if not values.any():
         raise InputError("sample_weight is zero for all rows; some must be above 0")
     return None if np.ptp(values) == 0 else values / values.max()  # so that sums stay finite

@@ -103,7 +103,7 @@ def split(
     """
     encoding = Encoding.fit(X, scaling=scaling, categorical=categorical, rows=rows[0])
     schema = schema_of(encoding, classes, **prices)
-    parts = [encoding.transform({name: values[r] for name, values in X.items()}) for r in rows]
+    parts = [encoding.transform(X, rows=r) for r in rows]
     train = Problem.build(schema, parts[0], y[rows[0]], class_weight=class_weight)
     validation, test = (Problem.build(schema, x, y[r]).with_loss(train.loss) for x, r in zip(parts[1:], rows[1:], strict=True))
     return Split(train, validation, test)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.data import notation
-from askwise.errors import InputError
+from askwise.errors import InputError, RowError
 
 Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -29,7 +29,7 @@ _WORDS = {"true": 1.0, "false": 0.0}
 _RIGHT = "every argument must be a string, a number, true or false, or a date"
 
 
-class WrongKind(InputError, TypeError):
+class WrongKind(RowError, TypeError):
     """A value of a sort that no table holds; a TypeError too, as scikit-learn expects."""
 
 
@@ -39,9 +39,9 @@ class Place(NamedTuple):
     column: str
     rows: Ints | None = None
 
-    def holds(self, value: Any, row: int) -> str:
-        """The beginning of a message about one value."""
-        return f"column {self.column!r} holds {value!r} in row {row if self.rows is None else self.rows[row]}"
+    def holds(self, value: Any, row: int, then: str, kind: type[RowError] = RowError) -> RowError:
+        """An error about one value; `then`: what its message says after the row."""
+        return kind(f"column {self.column!r} holds {value!r}", row if self.rows is None else int(self.rows[row]), then)
 
 
 class Distinct(NamedTuple):
@@ -67,7 +67,7 @@ def guess(values: Any, place: Place, max_categories: int) -> str:
         return TIME
     for code, value in enumerate(found.values):
         if not isinstance(value, (str, bytes, numbers.Real, np.bool_)) and not _decimal(value):
-            raise WrongKind(f"{place.holds(value, _row(found, code))}; {_RIGHT}")
+            raise place.holds(value, _row(found, code), f"; {_RIGHT}", WrongKind)
     if found.values and all(isinstance(v, (bool, np.bool_)) for v in found.values):
         return BOOLEAN
     if found.values and not any(isinstance(v, (str, bytes)) for v in found.values):
@@ -84,11 +84,11 @@ def _refuse_numbers_as_text(found: Distinct, place: Place, max_categories: int) 
     way_out = "or make it a categorical column if these are codes"
     if words and n - n_words >= 3 and n_words <= max(1, n // 20):
         first = words[0]
-        raise InputError(f"{place.holds(found.values[first], _row(found, first))}, but numbers almost everywhere else; "
-                         f"correct it, leave it empty if it is missing, {way_out}")  # fmt: skip
+        then = f", but numbers almost everywhere else; correct it, leave it empty if it is missing, {way_out}"
+        raise place.holds(found.values[first], _row(found, first), then)
     other = next((code for code, value in enumerate(found.values) if label(value) and _number(value, NUMBER) is None), None)
     if not words and other is not None:
-        raise InputError(f"{place.holds(found.values[other], _row(found, other))}{_written(found.values[other])}, {way_out}")
+        raise place.holds(found.values[other], _row(found, other), f"{_written(found.values[other])}, {way_out}")
     if not words and len(found.values) > max_categories:
         raise InputError(f"column {place.column!r} is text, but its values are {len(found.values)} different numbers such as "
                          f"{found.values[0]!r}; make them numbers, {way_out}")  # fmt: skip
@@ -118,7 +118,7 @@ def as_numbers(values: Any, place: Place, kind: str) -> Doubles:
         found = _seconds(moments, "datetime64[us]")
         if (bad := (found < FIRST) | (found > LAST)).any():
             row = int(np.argmax(bad))
-            raise InputError(f"{place.holds(str(moments[row]), row)}; dates must be of the years 1 to 9999, or missing")
+            raise place.holds(str(moments[row]), row, "; dates must be of the years 1 to 9999, or missing")
         return found
     if sort == "m" and kind == NUMBER:
         return _seconds(np.asarray(values), "timedelta64[us]")
@@ -131,7 +131,7 @@ def as_numbers(values: Any, place: Place, kind: str) -> Doubles:
         found = _look_up(distinct(values, place), place, kind)
     if (bad := np.isinf(found)).any():
         row = int(np.argmax(bad))
-        raise InputError(f"{place.holds(float(found[row]), row)}; values must be finite, or missing")
+        raise place.holds(float(found[row]), row, "; values must be finite, or missing")
     return found
 
 
@@ -142,7 +142,7 @@ def _look_up(found: Distinct, place: Place, kind: str) -> Doubles:
     if wrong:  # words first: one of them is why a file gives numbers as text
         code = next((code for code in wrong if not is_number(found.values[code])), wrong[0])
         hint = _written(found.values[code]) if kind == NUMBER else ""
-        raise InputError(place.holds(found.values[code], _row(found, code)) + (hint or f"; it must be {right(kind)}, or missing"))
+        raise place.holds(found.values[code], _row(found, code), hint or f"; it must be {right(kind)}, or missing")
     table = np.full(len(found.values) + 1, np.nan)  # code -1, missing, reads the last
     table[list(numbers)] = list(numbers.values())
     return table[found.codes]
@@ -206,7 +206,7 @@ def distinct(values: Any, place: Place) -> Distinct:
         return Distinct(np.where(there, np.cumsum(there) - 1, -1)[codes], [v for v in index if not missing(v)])
     except TypeError:  # what cannot be hashed
         value, row = _first_unhashable(np.asarray(values, dtype=object))
-        raise WrongKind(f"{place.holds(value, row)}; {_RIGHT}") from None
+        raise place.holds(value, row, f"; {_RIGHT}", WrongKind) from None
 
 
 def _sort(values: Any) -> str:

@@ -25,7 +25,7 @@ from askwise.core.episode import State
 from askwise.core.policy import Choice, Mixture, Policy
 from askwise.core.prices import exact as as_written
 from askwise.core.problem import Problem
-from askwise.errors import InputError
+from askwise.errors import InputError, RowError
 
 Ints = NDArray[np.int64]
 MOST_STATES = 3_000_000
@@ -81,7 +81,7 @@ class Exact:
         self.problem, self.schema = problem, problem.schema
         if problem.available is not None:
             row, test = np.argwhere(~problem.available)[0]
-            raise InputError(f"test {self.schema.tests[test]!r} is missing in row {row}; the exact optimum needs complete rows")
+            raise RowError(f"test {self.schema.tests[test]!r} is missing", row, "; the exact optimum needs complete rows")
         if problem.known is not None and (problem.known != problem.known[:1]).any():
             raise InputError("what is known at the start differs from case to case; the exact optimum needs it to be the same")
         self.known = np.zeros(self.schema.n_tests, bool) if problem.known is None else problem.known[0]

@@ -70,14 +70,18 @@ def hull(cost: ArrayLike, score: ArrayLike) -> NDArray[np.int64]:
 def useful(cost: ArrayLike, score: ArrayLike, most: ArrayLike, slack: ArrayLike = 0.0) -> NDArray[np.int64]:
     """Indices of the points that some budget could follow, in the order given. `most`: what no case pays more than at each of
     them, infinity where nothing is known. A hard budget allows the points up to some `most`, and follows those on the hull of
-    these. `slack`: by how much each score may lie below the hull, since it may yet turn out better."""
+    these. `slack`: by how much each score may lie below the hull, since it may yet turn out better; of points that are alike one
+    is enough."""
     c, s, m, room = (np.asarray(v, float) for v in (cost, score, most, np.broadcast_to(slack, np.shape(cost))))
-    keep = np.zeros(len(c), bool)
+    keep, seen = np.zeros(len(c), bool), set[tuple[float, float]]()
     for limit in np.unique(m):
         among = np.flatnonzero(m <= limit)
         on = among[hull(c[among], s[among])]
         keep[on] |= m[on] == limit
-        keep |= (m == limit) & (room > 0) & (s >= np.interp(c, c[on], s[on]) - room)
+        near = (m == limit) & (room > 0) & (s >= np.interp(c, c[on], s[on]) - room)
+        for i in np.flatnonzero(near).tolist():
+            keep[i] |= (c[i], s[i]) not in seen
+            seen.add((c[i], s[i]))
     return np.flatnonzero(keep)
 
 

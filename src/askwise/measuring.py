@@ -148,9 +148,10 @@ class Last:
         return replace(point, found=replace(point.found, cost=cost, cost_error=error))
 
     def _narrow(self) -> None:
-        """Goes on with what is on the hull or at most a standard error below."""
+        """Goes on with what is on the hull or a little below: policies are compared on the same rows, so that half of a standard
+        error, which is that of different rows, is much."""
         points = self._points(self.alive)
-        keep = set(self._useful(points, [p.found.loss_error or 0.0 for p in points]).tolist())
+        keep = set(self._useful(points, [(p.found.loss_error or 0.0) / 2 for p in points]).tolist())
         keep |= {i for i, p in enumerate(points) if p.prefix == 0 and p.cap is None}
         self.alive = self.alive[sorted(keep)]
 

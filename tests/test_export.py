@@ -17,7 +17,7 @@ from askwise.core.family_network import Bins, FamilyNetwork, Waves
 from askwise.core.family_scale import affordable
 from askwise.core.family_values import TIE, own_share, proposed
 from askwise.core.network import NetworkValues, QNetwork, load_weights
-from askwise.core.policy import Choice, Mixture, greedy, uniform
+from askwise.core.policy import Choice, Mixture, free_first, greedy, uniform
 from askwise.errors import InputError, StateError
 from commands import ok, run
 from models import family, paper, table, wide
@@ -157,7 +157,7 @@ class Agreeing:
 
 
 def some_states(model, X, cap=None, seed=0):
-    """Random tests held, within the budget."""
+    """Random tests held, within the budget; while something is free, only that is legal."""
     rng = np.random.default_rng(seed)
     problem = model.problem(X, ids=np.arange(len(X)))
     mask = rng.random((len(problem), model.schema.n_tests)) < rng.random((len(problem), 1)) ** 2
@@ -165,7 +165,7 @@ def some_states(model, X, cap=None, seed=0):
         mask &= problem.available
     if cap is not None:
         mask &= (model.schema.prices.cost(mask) <= cap)[:, None]
-    return Cases(problem, np.arange(len(problem)), mask, cap).observe()
+    return free_first(Cases(problem, np.arange(len(problem)), mask, cap).observe())
 
 
 def best(point):

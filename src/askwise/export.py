@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from askwise.core.dense import DenseValues
 from askwise.core.family_scale import FEW, HATS
 from askwise.core.family_values import BREADTH, LEAN, TIE, FamilyValues, InOrder, own_share
-from askwise.core.policy import Constant, Mixture
+from askwise.core.policy import NEVER, Constant, Mixture
 from askwise.errors import InputError
 from askwise.files import write_whole
 from askwise.model import Model
@@ -154,6 +154,7 @@ def _policy(g: _Graph, model: Model) -> list[tuple[str, int, list[Any]]]:
         "values": g("Where", held, scaled, np.float32(0)),  # whatever stands where nothing is known
         "mask": g.cast("mask", FLOAT),
         "held": g.cast(held, FLOAT),
+        "legal": _legal(g, model),
     }
     policy = model.policy
     arms: list[Any] = [policy.first, policy.second] if isinstance(policy, Mixture) else [policy]
@@ -165,10 +166,32 @@ def _policy(g: _Graph, model: Model) -> list[tuple[str, int, list[Any]]]:
         q, belief = (g("Where", second, b, a) for a, b in zip(*seen, strict=True))
     g("Identity", q, name="q")
     g("Identity", belief, name="probabilities")
-    always = g("Expand", np.ones((1, K), bool), _size(g, K))
-    legal = g("Concat", always, g("And", "legal", g("Not", "mask")), axis=1)
+    decides = g("Expand", g("Not", _any(g, _free(g, state["legal"]))), _size(g, K))
+    legal = g("Concat", decides, state["legal"], axis=1)
     g("ArgMax", g("Where", legal, q, np.float32(-np.inf)), axis=1, keepdims=0, name="action")
     return [("action", INT64, []), ("q", FLOAT, [K + F]), ("probabilities", FLOAT, [K])]
+
+
+def _legal(g: _Graph, model: Model) -> str:
+    """The tests that may be asked for now: `Prices.obtainable` and `only_free` as a graph."""
+    prices = model.schema.prices
+    can = g("And", "legal", g("Not", "mask"))
+    for d in reversed(prices.derived):
+        sources = g("Gather", g("Or", can, "mask"), np.flatnonzero(prices.sources[d]), axis=1)
+        computed = g("Not", _any(g, g("Not", sources)))
+        can = g("And", can, g("Or", computed, (np.arange(model.schema.n_tests) != d)[None]))
+    free = _free(g, can)
+    return g("And", can, g("Or", free, g("Not", _any(g, free))))
+
+
+def _free(g: _Graph, tests: str) -> str:
+    """Those of the tests that cost nothing now."""
+    return g("And", tests, g("Equal", "price", np.float64(0)))
+
+
+def _any(g: _Graph, tests: str) -> str:
+    """Whether a case has any of them."""
+    return g("Greater", g.sum(g.cast(tests, FLOAT)), np.float32(0))
 
 
 def _size(g: _Graph, columns: int) -> str:
@@ -186,7 +209,7 @@ def _arm(g: _Graph, model: Model, q: Any, state: Mapping[str, str]) -> tuple[str
 
 def _constant(g: _Graph, model: Model, q: Constant, state: Mapping[str, str]) -> tuple[str, str]:
     F = model.schema.n_tests
-    row = np.array([[*q.classes, *[-np.inf] * F]], np.float32)
+    row = np.array([[*q.classes, *[NEVER] * F]], np.float32)
     belief = model.believed(row).astype(np.float32)
     return g("Expand", row, _size(g, row.shape[1])), g("Expand", belief, _size(g, belief.shape[1]))
 
@@ -215,13 +238,15 @@ def _believed(g: _Graph, model: Model, q: str) -> str:
 
 def _in_order(g: _Graph, model: Model, q: InOrder, state: Mapping[str, str]) -> tuple[str, str]:
     F, K = len(q.bonus), model.schema.n_classes
-    _, belief = _believe(g, q.values, _encoded(g, q.values.encode, state), state)
-    wanted = g("And", g("And", "legal", g("Not", "mask")), (q.bonus > 0)[None])
-    waits = g("Greater", g.sum(g.cast(wanted, FLOAT)), np.float32(0))  # as long as something is to come, no decision
+    as_family, belief = _family(g, model, q.values, state)
+    inside = (q.bonus > 0)[None]
+    waits = _any(g, g("And", state["legal"], inside))  # as long as something is to come, no decision
+    saved = _any(g, g("And", g("And", g("Not", "mask"), inside), g("Greater", "price", np.float64(0))))
+    lacks = g("And", g("And", g("Not", waits), saved), _any(g, state["legal"]))
     decide = g("Neg", g("MatMul", belief, q.values.loss))
-    classes = g("Where", waits, np.full((1, K), -1e9, np.float32), decide)
+    classes = g("Where", waits, np.full((1, K), NEVER, np.float32), decide)
     tests = g("Expand", q.bonus.astype(np.float32)[None], _size(g, F))
-    return g("Concat", classes, tests, axis=1), belief
+    return g("Where", lacks, as_family, g("Concat", classes, tests, axis=1)), belief
 
 
 def _encoded(g: _Graph, encode: Any, state: Mapping[str, str]) -> str:
@@ -268,7 +293,7 @@ def _family(g: _Graph, model: Model, q: FamilyValues, state: Mapping[str, str]) 
         paid = g("GreaterOrEqual", g("Unsqueeze", rest, np.array([2])), q.alone[None, None])
         parts.append(g.cast(g("Div", g.sum(g.cast(paid, DOUBLE), keep=False), np.float64(F)), FLOAT))
     out = g.layers(g("Concat", *parts, axis=1), q.judge, last=False)
-    legal = g("And", "legal", g("Not", "mask"))
+    legal = state["legal"]
     price = g.cast(g("Mul", "price", np.float64(q.lam / scale.stake)), FLOAT)
     lowest = g("Where", legal, scores, np.float32(-np.inf))
     top = g("ReduceMax", lowest, axes=[1], keepdims=1)

@@ -27,7 +27,7 @@ class Point:
     found: Measure
     # None: decides at once, or is of a family, whose points share their weights
     weights: dict[str, NDArray[Any]] | None = field(default=None, repr=False)
-    prefix: int | None = None  # of a family: so many tests of a fixed order for everybody; None: adaptive
+    prefix: int | None = None  # of a family: so many tests of a fixed order for everybody who can have them; None: adaptive
     cap: int | None = None  # of a family: the hard budget, in units of the prices, it was measured under and is run under
 
     @property

@@ -152,7 +152,9 @@ class _Play:
             return f"{what}, which is held already"
         alone = self.cases.keep(np.array([case]))
         if not replace(alone, cap=None).legal()[0, action]:
-            return f"{what}, but row {row} has no value for {'a test that it needs' if asks else 'it'}"
+            lacks = "a test that it needs" if asks else "it"
+            lacks += " or for one that it is computed from" if not asks and schema.prices.sources[test].any() else ""
+            return f"{what}, but row {row} has no value for {lacks}"
         cost, left = (float(schema.prices.money(int(units[0]))) for units in (alone.cost_of(np.array([action])), alone.left()))
         return f"{what}, which costs {cost:g}, but {left:g} of the hard budget is left"
 

@@ -102,7 +102,10 @@ class Last:
             *without_caps(self.trainer, self.family, self.validation, self.first, PRICES),
             *under_caps(self.trainer, self.family, self.validation, self.first, self.cap),
         ]
-        policies = [(partial(self.family.policy, t.lam, t.prefix), t.cap) for t in self.tried]
+        prices = self.problem.schema.prices
+        policies = [
+            (partial(self.family.policy, t.lam, t.prefix), self.family.limit(prices, t.prefix, t.cap)) for t in self.tried
+        ]  # fmt: skip
         self.work = Measuring(self.validation, policies, rows)
         self.work.go_on(len(self.first), range(len(self.tried)))
         self.alive = np.arange(len(self.tried))
@@ -166,13 +169,17 @@ def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: I
     """All points of a family without a hard budget, measured on these rows."""
     family = trainer.family(weights)
     tried = without_caps(trainer, family, problem, rows, prices)
-    return [t.point(measure(problem, family.policy(t.lam, t.prefix), None, rows)) for t in tried]
+    limits = [family.limit(problem.schema.prices, t.prefix, None) for t in tried]
+    return [
+        t.point(measure(problem, family.policy(t.lam, t.prefix), limit, rows)) for t, limit in zip(tried, limits, strict=True)
+    ]  # fmt: skip
 
 
 def without_caps(trainer: FamilyTrainer, family: Family, problem: Problem, rows: Ints, prices: int) -> list[Tried]:
-    """Prefixes of the order, and a grid of prices from too dear to nearly free."""
+    """Prefixes of the order, and a grid of prices from too dear to nearly free. Those who cannot have a prefix spend its money as
+    well as they can, so that for them the price is 0."""
     high, low = trainer.scale.high, trainer.scale.low
-    tried = [Tried(high, k, None) for k in sorted({0, *lengths_of(problem, trainer.order, 20)})]
+    tried = [Tried(0.0, k, None) for k in sorted({0, *lengths_of(problem, trainer.order, 20)})]
     for lam in np.geomspace(high, low, prices).tolist() if trainer.adaptive else ():
         if goes_too_far(trainer, problem, family.policy(lam), None, rows):
             break

@@ -116,11 +116,13 @@ class Model:
 
     def limit(self, point: Point) -> int | None:
         """The units that cases which follow a point keep to; None where nothing limits them. A point that was measured under a
-        hard budget is run under the same one."""
-        if self.family is not None and point.cap is not None:
-            return point.cap
-        most = self.budget.cap(self.schema.prices)
-        return None if self.family is not None and most == self.schema.prices.total else most
+        hard budget is run under the same one; whoever follows an order pays no more than that costs."""
+        prices = self.schema.prices
+        most = self.budget.cap(prices)
+        if self.family is None:
+            return most
+        limit = self.family.limit(prices, point.prefix, point.cap)
+        return limit if limit is not None or most == prices.total else most
 
     @property
     def cap(self) -> int | None:

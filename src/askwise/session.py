@@ -86,8 +86,9 @@ class Session:
             return keeps, None
         most = min(*given, prices.total * prices.unit)
         cap = Budget(hard=most).cap(prices)
-        assert cap is not None
-        return cap if keeps is None else min(keeps, cap), most
+        if keeps is None and cap == prices.total:  # what everything costs limits nothing, and is not shown to a policy
+            return None, most
+        return min(limit for limit in (keeps, cap) if limit is not None), most
 
     # ------------------------------------------------------------------ what is asked
 
@@ -216,16 +217,12 @@ class Session:
         return int(self.model.schema.prices.cost(self._waiting.held[None], self._waiting.known[None])[0])
 
     def _open(self) -> None:
-        """Which tests may be asked: not those that are refused or computed from such, nor what everyone knows already."""
+        """Which tests may be asked: not those that are refused, nor what everyone knows already. What is computed from these is
+        for `core.episode` to know."""
         self._step = None
-        held, open_, sources = self._waiting.held, self._waiting.open, self.model.schema.prices.sources
+        open_ = self._waiting.open
         open_[:] = not self.stopped
-        gone = [*self._refused, *(i for i in self._free if not held[i])]
-        while gone:
-            i = gone.pop()
-            if not held[i]:
-                open_[i] = False
-                gone += np.flatnonzero(sources[:, i]).tolist()  # there is no circle
+        open_[[*self._refused, *self._free]] = False
 
     # ------------------------------------------------------------------ what there is to know
 

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.episode import Cases, State, chosen
-from askwise.core.policy import Looking, Mixture, View
+from askwise.core.policy import Constant, Looking, Mixture, View
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Problem
 from askwise.frontier import Point
 from askwise.model import Model
 
 RUNNERS_UP = 3
+LACKS = "not all tests of the order that every case follows here can be had or paid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Waiting(NamedTuple):
     values: NDArray[np.float32]  # C: 0 where unknown
     held: Bools  # F
     known: Bools  # F: held, and nothing was paid for it
-    open: Bools  # F: may be asked
+    open: Bools  # F: may be asked, unless it is computed from what may not
     cap: int | None  # in units: what is asked keeps to it
     most: Fraction | None  # money: what it may cost at most, which may be more
 
@@ -110,8 +111,7 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     state, view = looking.state, looking.view
     assert state is not None
     assert view is not None
-    order = getattr(arm, "fixed_order", None)
-    told = _Told(model, model.followed[second], problem, waiting, held, spent, state, view, order)
+    told = _Told(model, model.followed[second], problem, waiting, held, spent, state, view, arm.q)
     return [
         told.decided(i, action, stopped[i]) if action < schema.first_test else told.asked(i, action - schema.first_test)
         for i, action in enumerate(choice.action.tolist())
@@ -123,10 +123,11 @@ class _Told:
 
     def __init__(
         self, model: Model, point: Point, problem: Problem, waiting: Sequence[Waiting], held: Bools, spent: Ints, state: State,
-        view: View, order: Any,
+        view: View, q: Any,
     ) -> None:  # fmt: skip
         prices = model.schema.prices
-        self.model, self.point, self.state, self.view, self.order = model, point, state, view, order
+        self.model, self.point, self.state, self.view, self.q = model, point, state, view, q
+        self.order: list[int] = q.fixed_order.tolist() if view.coming is not None else []
         self.known, self.held, self.prices, self.waiting, self.spent = problem.known, held, prices, waiting, spent
         self.cost = np.asarray(prices.money(spent), float)
         self.risk: NDArray[Any]  # B, K: expected loss of each decision now
@@ -153,7 +154,7 @@ class _Told:
             includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
         why = self._options(i, test)
         return Step(
-            tests[test], price, shared, includes, None, None, *self._by_class(i), why, _because(why),
+            tests[test], price, shared, includes, None, None, *self._by_class(i), why, self._because(i, why),
             self._expected(i, price), float(self.cost[i]), self._left(i),
         )  # fmt: skip
 
@@ -163,8 +164,14 @@ class _Told:
         why = self._options(i, None)
         if stopped:
             reason = "it was told to stop and decide"
+        elif isinstance(self.q, Constant) or (self._in_order(i) and not self.order):
+            reason = "nothing is bought at this point of the frontier"
+        elif self._in_order(i) and self.held[i, self.order].all():
+            reason = "the order that every case follows here is at its end"
         elif not self.state.legal[i, schema.first_test :].any():
             reason = "there is nothing more that could be asked" + self._within(i)
+        elif self.view.coming is not None:
+            reason = f"{LACKS}, and no other test is expected to be worth its price"
         else:
             reason = "no test is expected to be worth its price"
         return Step(
@@ -188,8 +195,10 @@ class _Told:
 
     def _within(self, i: int) -> str:
         cap, most = self.waiting[i].cap, self.waiting[i].most
-        if cap is None or most is None:
+        if cap is None:
             return ""
+        if most is None:
+            return f" within the {self.prices.money(cap):g} that it keeps to"
         less = (cap + 1) * self.prices.unit <= most
         return f" within the {self.prices.money(cap):g} of the budget that it keeps to" if less else " within the budget"
 
@@ -202,8 +211,8 @@ class _Told:
         first = [] if chosen is None else [chosen]
         coming, price = self.view.coming, self.state.price
         assert price is not None
-        if coming is not None:
-            ranked = [j for j in self.order.tolist() if coming[i, j]]
+        if coming is not None and self._in_order(i):
+            ranked = [j for j in self.order if coming[i, j]]
             gain = None
         else:
             gain = self.view.gain[i] * self.model.stake
@@ -212,14 +221,15 @@ class _Told:
         others = [j for j in ranked if j != chosen][:RUNNERS_UP]
         names = self.model.schema.tests
         return tuple(
-            Option(names[j], float(price[i, j]), None if gain is None else float(gain[j])) for j in (*first, *others)
+            Option(names[j], float(price[i, j]), None if gain is None or not np.isfinite(gain[j]) else float(gain[j]))
+            for j in (*first, *others)
         )  # fmt: skip
 
     def _expected(self, i: int, price: float) -> Expected:
         """If case i goes on, with a test of this price."""
         view, spent, now = self.view, float(self.cost[i]), float(max(self.now[i], 0))
         cost, loss = float(view.cost[i]), float(view.loss[i]) * self.model.stake
-        if view.coming is not None:  # what comes is certain, how good it is was measured
+        if view.coming is not None and self._in_order(i):  # what comes is certain, how good it is was measured
             row = slice(i, i + 1)
             paid = self.prices.paid(self.held[row], None if self.known is None else self.known[row])
             cost, loss = float(self.prices.money(self.prices.bill(paid, view.coming[row])[0])), self.point.loss
@@ -233,12 +243,17 @@ class _Told:
         wrong = 1 - float(self.belief[i, self.best[i]])
         return Expected(cost, spent + cost, loss, 1 - wrong * (loss / now if now > 0 else 1.0))
 
+    def _in_order(self, i: int) -> bool:
+        """Whether case i follows a fixed order, rather than what is expected of each test."""
+        return self.view.coming is not None and bool(np.isnan(self.view.cost[i]))
 
-def _because(why: tuple[Option, ...]) -> str:
-    first, *others = why
-    if first.gain is None:
-        return f"{first.test} is next in the order that every case follows here"
-    said = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its price"
-    if not others:
-        return said
-    return f"{said}; {', '.join(f'{o.test} {o.gain:.3g}' for o in others)}"
+    def _because(self, i: int, why: tuple[Option, ...]) -> str:
+        first, *others = why
+        if first.price == 0:
+            return f"{first.test} costs nothing, so it is asked before anything that costs"
+        if first.gain is None:
+            return f"{first.test} is next in the order that every case follows here"
+        said = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its price"
+        if others:
+            said += f"; {', '.join(f'{o.test} {o.gain:.3g}' for o in others)}"
+        return said if self.view.coming is None else f"{LACKS}; {said}"

@@ -110,11 +110,16 @@ class NaiveCase:
     def cost_of(self, action: int) -> Fraction:
         return self.prices.cost(self.held | self.wanted(action), self.known) - self.prices.cost(self.held, self.known)
 
+    def can_have(self, test: str) -> bool:
+        """Held, or there with all that it is computed from."""
+        sources = self.world.derived.get(test, ())
+        return test in self.held or (test not in self.missing and all(self.can_have(source) for source in sources))
+
     def legal(self, action: int) -> bool:
         kind, what = self.actions()[action]
         if kind == "say":
             return True
-        has_all = not (self.wanted(action) - self.held) & self.missing
+        has_all = all(self.can_have(test) for test in self.wanted(action))
         affords = self.world.hard is None or self.spent + self.cost_of(action) <= Fraction(str(self.world.hard))
         return has_all and affords and not (kind == "buy" and what in self.held)
 

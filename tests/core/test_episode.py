@@ -105,8 +105,20 @@ def test_legal_tests_by_hand(hard, held, expected):
 def test_a_missing_value_is_not_for_sale():
     world = blood()
     world.X[0, 2] = np.nan  # one of the two columns of t4
-    assert legal_tests(world, []) == ["age", "t3", "panel"]
+    assert legal_tests(world, []) == ["age", "t3"]  # nor is the panel, which is computed from it
     assert legal_tests(world, [], row=1) == ["age", "t3", "t4", "panel"]
+
+
+def test_what_is_computed_from_a_missing_value_is_not_for_sale_unless_it_is_known():
+    world = blood()
+    world.reveals["ratio"], world.costs["ratio"], world.derived["ratio"] = ["ratio"], 0, ["panel", "age"]
+    world.X = np.c_[world.X, [1.0, 2.0]]
+    world.X[0, 1] = np.nan  # t3, so no panel, and so no ratio
+    assert legal_tests(world, []) == ["age", "t4"]
+    world.known = ["panel"]
+    assert legal_tests(world, []) == ["age", "t4", "ratio"]
+    world.known = ["ratio"]
+    assert legal_tests(world, []) == ["age", "t4"]
 
 
 def test_estimating_missing_values_ignores_holes_but_not_the_budget():
@@ -163,9 +175,9 @@ def test_the_existing_classifier_does_not_pay_for_what_led_to_a_known_result():
     assert cases.legal()[0, p.schema.n_classes]
 
 
-def test_a_budget_larger_than_any_number_is_no_budget():
+def test_a_budget_larger_than_all_prices_is_no_budget():
     p = blood().problem()
-    cap = HardBudget(10**30).cap(p.schema.prices)
+    cap = HardBudget(10**15).cap(p.schema.prices)
     assert Cases.start(p, np.array([0]), cap).legal().all()
 
 

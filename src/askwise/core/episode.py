@@ -79,7 +79,8 @@ class Cases:
         return np.asarray(prices.money(prices.marginal(prices.paid(self.mask, self._known()))), float)
 
     def legal(self, any_available: bool = False) -> Bools:
-        """B, A. Deciding is always possible. A test can be bought once, if the row has it and the hard budget allows it.
+        """B, A. Deciding is always possible. A test can be bought once, if the row has it, and what it is computed from,
+        and the hard budget allows it.
 
         `any_available` also counts tests the row lacks: the variation the paper tried and rejected.
 
@@ -89,9 +90,10 @@ class Cases:
         legal = np.ones((B, schema.n_actions), bool)
         tests = legal[:, schema.first_test :]
         np.logical_not(self.mask, out=tests)
-        holes = None if any_available else self.problem.available
-        if holes is not None:
-            tests &= holes[self.row]
+        there = None
+        if self.problem.available is not None and not any_available:
+            there = schema.prices.obtainable(self.problem.available[self.row], self.mask)
+            tests &= there
         if self.cap is not None:
             known = self._known()
             left = self.left()
@@ -99,8 +101,8 @@ class Cases:
             tests &= schema.prices.marginal(paid) <= left[:, None]
         if schema.external_needs is not None:
             ask = np.ones(B, bool)
-            if holes is not None:
-                ask &= (holes[self.row] | self.mask | ~schema.external_needs).all(1)
+            if there is not None:
+                ask &= (there | self.mask | ~schema.external_needs).all(1)
             if self.cap is not None:
                 ask &= schema.prices.bill(paid, self._external_needs()) <= left
             legal[:, schema.n_classes] = ask
@@ -153,16 +155,21 @@ class Cases:
         if schema.external_needs is not None:
             self.mask[action == schema.n_classes] |= schema.external_needs
 
-    def buy_in_order(self, tests: Ints) -> tuple[Ints, Ints] | None:
+    def buy_in_order(self, tests: Ints, free_first: bool = False) -> tuple[Ints, Ints] | None:
         """Buys as many of these as each case can have, one after the other. Returns who bought what; None where the price of one
-        test depends on the others, so that it has to be done step by step."""
-        schema = self.problem.schema
-        legal = self.legal()[:, schema.first_test :][:, tests]
-        if self.cap is not None and not self._affords(tests):
-            if not schema.prices.plain:
-                return None
+        test depends on the others, or something that is free has to come first, so that it has to be done step by step."""
+        schema, prices = self.problem.schema, self.problem.schema.prices
+        free_first = free_first and prices.ever_free
+        binds = self.cap is not None and not self._affords(tests)
+        if not prices.plain and (free_first or binds):
+            return None
+        legal = self.legal()[:, schema.first_test :]
+        if free_first and (legal & (self.price() == 0)).any():
+            return None
+        legal = legal[:, tests]
+        if binds:
             left = self.left()
-            for i, price in enumerate(schema.prices.own[tests].tolist()):
+            for i, price in enumerate(prices.own[tests].tolist()):
                 legal[:, i] &= price <= left
                 left -= legal[:, i] * price
         case, which = np.nonzero(legal)
@@ -193,6 +200,22 @@ class Cases:
     def _external_needs(self) -> Bools:
         assert self.problem.schema.external_needs is not None
         return np.broadcast_to(self.problem.schema.external_needs, self.mask.shape)
+
+
+def only_free(legal: Bools, price: Doubles) -> Bools:
+    """B, A: what may be done (B, A); but whoever can have a test for nothing, by its price now (B, F), takes such a test first.
+
+    What it tells is never in the way: the same can be done afterwards, for the same money.
+    """
+    first = legal.shape[1] - price.shape[1]
+    free = legal[:, first:] & (price == 0)
+    waits = free.any(1)
+    if not waits.any():
+        return legal
+    narrowed = legal.copy()
+    narrowed[waits, :first] = False
+    narrowed[waits, first:] = free[waits]
+    return narrowed
 
 
 def advance(cases: Cases, policy: Policy) -> tuple[Choice, Bools]:
@@ -265,13 +288,14 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
     mask, decision, loss = cases.mask.copy(), np.full(n, -1), np.zeros(n)
     who, what, how = [], [], []
     # a policy that buys the same for everybody need not be asked hundreds of times
-    order = getattr(policy, "fixed_order", None)
-    bought = None if order is None else cases.buy_in_order(order)
-    if bought is not None:
-        who.append(bought[0])
-        what.append(bought[1] + schema.first_test)
-        how.append(np.ones(len(bought[0]), np.float32))
+    order, free_first = getattr(policy, "fixed_order", None), getattr(policy, "takes_free_first", False)
     while len(index):
+        bought = None if order is None else cases.buy_in_order(order, free_first)
+        if bought is not None:
+            who.append(index[bought[0]])
+            what.append(bought[1] + schema.first_test)
+            how.append(np.ones(len(bought[0]), np.float32))
+            order = None
         choice, done = advance(cases, policy)
         who.append(index)
         what.append(choice.action)
@@ -282,12 +306,12 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
         loss[index[done]] = over.loss_of(choice.action[done])
         cases, index = cases.keep(~done), index[~done]
     case = np.concatenate(who)
-    order = np.argsort(case, kind="stable")  # from step after step to episode after episode
+    by_case = np.argsort(case, kind="stable")  # from step after step to episode after episode
     known = None if problem.known is None else problem.known[rows]
     return Episodes(
         row=rows,
-        action=np.concatenate(what)[order],
-        probability=np.concatenate(how)[order],
+        action=np.concatenate(what)[by_case],
+        probability=np.concatenate(how)[by_case],
         length=np.bincount(case, minlength=n),
         mask=mask,
         cost=schema.prices.cost(mask, known),

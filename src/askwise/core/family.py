@@ -200,7 +200,7 @@ class FamilyTrainer:
         prices, first = self.schema.prices, self.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
         left, money = prices.money(cases.left()), cases.price()
-        legal = cases.legal()[:, first:] & ~live.refused
+        legal = prices.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
         mask, values = torch.from_numpy(live.mask).float(), torch.from_numpy(problem.X[live.row])
         return Seen(
             cases, values, mask, self.network.inputs(values, mask), torch.from_numpy(self.scale.conditions(live.lam, left)),

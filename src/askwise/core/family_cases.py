@@ -81,6 +81,10 @@ class Starts:
         refuses = np.flatnonzero(rng.random(n) < REFUSES)
         refused[refuses] = rng.random((len(refuses), F)) < 0.6 * rng.random((len(refuses), 1))
         refused |= gone
+        free = prices.alone == 0  # is taken before anything else
+        if free.any():
+            can = ~refused if problem.available is None else ~refused & problem.available[row]
+            mask |= free & prices.obtainable(can, mask)
         least = max(1.0, prices.total * self.scale.cheapest / self.scale.total)
         cap = np.exp(rng.uniform(math.log(least), math.log(max(prices.total, least)), n)).round().astype(np.int64)
         capped = rng.random(n) < 0.5

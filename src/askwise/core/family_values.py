@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from askwise.core import forecast
 from askwise.core.episode import State
 from askwise.core.family_scale import CONDITIONS, FEW, Scale, affordable
-from askwise.core.policy import Greedy, View
-from askwise.core.prices import Prices
+from askwise.core.policy import NEVER, Greedy, View
+from askwise.core.prices import Bools, Prices
 from askwise.core.problem import Doubles, Floats
 
 Array = NDArray[Any]
@@ -67,16 +67,21 @@ class Family:
         return FamilyValues(self.weights, self.scale, self.loss, self.owner, self.alone, lam, self.trunks, dtype)
 
     def policy(self, lam: float, prefix: int | None = None, dtype: Any = np.float32) -> Greedy:
-        """Adaptive at a price or, with a prefix, so many tests of the order for everybody."""
+        """Adaptive at a price or, with a prefix, so many tests of the order for everybody who can have them."""
         values = self.values(lam, dtype)
         return Greedy(values if prefix is None else InOrder(values, self.rank, prefix))
 
-    def most_paid(self, prices: Prices, prefix: int | None, cap: int | None) -> float:
-        """What no case pays more than, in units: the hard budget or, along a prefix, the price of its tests together. Infinity
-        where nothing limits it."""
-        if cap is not None:
+    def limit(self, prices: Prices, prefix: int | None, cap: int | None) -> int | None:
+        """What no case may pay more than, in units: the hard budget or, along a prefix, the price of its tests together, also for
+        those who cannot have all of these. None where nothing limits it."""
+        if cap is not None or prefix is None:
             return cap
-        return math.inf if prefix is None else int(prices.cost((self.rank < prefix)[None])[0])
+        return int(prices.cost((self.rank < prefix)[None])[0])
+
+    def most_paid(self, prices: Prices, prefix: int | None, cap: int | None) -> float:
+        """The same as a number: infinity where nothing limits it."""
+        limit = self.limit(prices, prefix, cap)
+        return math.inf if limit is None else limit
 
 
 class FamilyValues:
@@ -219,29 +224,50 @@ class FamilyValues:
 
 
 class InOrder:
-    """Buys the first k tests of a fixed order and decides with the classes of a family."""
+    """Buys the first k tests of a fixed order and decides with the classes of a family. Whoever cannot have or pay one of them
+    goes on as the family does at its price, so that a gap does not end a case."""
 
     def __init__(self, values: FamilyValues, rank: Array, k: int) -> None:
         self.values = values
         self.fixed_order = np.argsort(rank)[:k]
         # better than any decision, the first in the order best of all; whatever is not in it worse than any decision
-        self.bonus = np.where(rank < k, 1e6 - rank.astype(float), -1e6)
+        self.bonus = np.where(rank < k, 1e6, -1e6) - rank.astype(float)
 
     def __call__(self, state: State) -> Floats:
         F, K = len(self.bonus), len(self.values.loss)
-        q = np.full(state.legal.shape, -1e9, self.values.loss.dtype)  # it does not ask an existing classifier either
+        q = np.full(state.legal.shape, NEVER, self.values.loss.dtype)  # it does not ask an existing classifier either
         q[:, -F:] = self.bonus
-        over = ~(state.legal[:, -F:] & (self.bonus > 0)).any(1)
+        over, lacks = self._over(state)
         if over.any():  # until then nothing needs to be computed
             q[over, :K] = -self.values.decide(state.values[over], state.mask[over])
+        if lacks.any():
+            q[lacks] = self.values(state.keep(lacks))
         return q
 
+    def coming(self, state: State) -> Bools:
+        """B, F: which tests of the order are still to come."""
+        wanted: Bools = state.legal[:, -len(self.bonus) :] & (self.bonus > 0)
+        return wanted
+
+    def _over(self, state: State) -> tuple[Bools, Bools]:
+        """B and B: who is at the end of the order and decides; and who goes on, since some of its money could not be spent."""
+        ends = ~self.coming(state).any(1)
+        saved = ~state.mask & (self.bonus > 0)
+        if state.price is not None:
+            saved &= state.price > 0
+        lacks: Bools = ends & saved.any(1) & state.legal[:, -len(self.bonus) :].any(1)
+        return ends & ~lacks, lacks
+
     def view(self, state: State) -> View:
-        """The values, and which tests are still to come."""
+        """The values, and which tests are still to come; of those who go on as the family does, what it says."""
         F, B = len(self.bonus), len(state.mask)
         belief = self.values.believe(state.values, state.mask)
-        coming = state.legal[:, -F:] & (self.bonus > 0)
-        return View(self(state), belief, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), coming)
+        gain, loss, cost = np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan)
+        _, lacks = self._over(state)
+        if lacks.any():
+            other = self.values.view(state.keep(lacks))
+            gain[lacks], loss[lacks], cost[lacks] = other.gain, other.loss, other.cost
+        return View(self(state), belief, gain, loss, cost, self.coming(state))
 
 
 class _Encode:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.core.episode import State
+from askwise.core.episode import State, only_free
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Floats, Problem
 
 QFunction = Callable[[State], Floats]  # B, A
+NEVER = -1e9  # the value of what is only done when nothing else may be
 
 
 class Choice(NamedTuple):
@@ -31,14 +32,20 @@ class View(NamedTuple):
     gain: NDArray[Any]  # B, F: loss and price saved by going on with a test rather than deciding now; NaN: not considered
     loss: NDArray[Any]  # B: expected at the end
     cost: NDArray[Any]  # B: money to be paid until then
-    coming: Bools | None  # B, F: where the order is fixed, what will still be bought
+    coming: Bools | None  # B, F: where the order is fixed, what of it will still be bought
 
 
 class Policy(Protocol):
-    """Anything that can act on a state. It may have a `fixed_order`: tests it buys first, in this order, whatever it sees; and
-    `belief(state)`: B, K class probabilities of cases that it would decide now, or `values(state)`: what each action is worth."""
+    """Anything that can act on a state. It may have a `fixed_order`: tests it buys first, in this order, whatever it sees
+    (`takes_free_first`: after all that is free); and `belief(state)`: B, K class probabilities of cases that it would decide now,
+    or `values(state)`: what each action is worth."""
 
     def act(self, state: State) -> Choice: ...
+
+
+def free_first(state: State) -> State:
+    """The same, where as long as something is free only that may be done; see `only_free`."""
+    return state if state.price is None else state._replace(legal=only_free(state.legal, state.price))
 
 
 def greedy(q: Floats, legal: Bools) -> Ints:
@@ -52,11 +59,13 @@ def greedy(q: Floats, legal: Bools) -> Ints:
 
 @dataclass(frozen=True)
 class Greedy:
-    """Always the action with the largest value."""
+    """Always the action with the largest value; what is free comes first."""
 
     q: QFunction
+    takes_free_first: ClassVar[bool] = True
 
     def act(self, state: State) -> Choice:
+        state = free_first(state)
         return Choice(greedy(self.q(state), state.legal), np.ones(len(state.mask), np.float32))
 
     @property
@@ -65,20 +74,23 @@ class Greedy:
 
     def values(self, state: State) -> Floats:
         """B, A: what it believes each action is worth."""
-        return self.q(state)
+        return self.q(free_first(state))
 
 
 @dataclass
 class Looking:
-    """The same as `Greedy` on these values; it remembers the last state and what was made of it."""
+    """The same as `Greedy` on these values; it remembers the last state, and what was made of it."""
 
     q: QFunction
     state: State | None = None
     view: View | None = None
 
     def act(self, state: State) -> Choice:
-        self.state, self.view = state, look(self.q, state)
-        return Choice(greedy(self.view.q, state.legal), np.ones(len(state.mask), np.float32))
+        self.state = free_first(state)
+        self.view = look(self.q, self.state)
+        if self.view.coming is not None:  # also what comes after that which is free
+            self.view = self.view._replace(coming=self.q.coming(state))  # type: ignore[attr-defined]
+        return Choice(greedy(self.view.q, self.state.legal), np.ones(len(state.mask), np.float32))
 
 
 def look(q: QFunction, state: State) -> View:
@@ -99,9 +111,14 @@ class Constant:
     classes: tuple[float, ...]
 
     def __call__(self, state: State) -> Floats:
-        values = np.full(state.legal.shape, -np.inf, np.float32)
+        values = np.full(state.legal.shape, NEVER, np.float32)
         values[:, : len(self.classes)] = self.classes
         return values
+
+    def view(self, state: State) -> View:
+        """The values; nothing else was considered."""
+        B, F = state.mask.shape
+        return View(self(state), None, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), None)
 
 
 def decide_at_once(problem: Problem) -> Greedy:
@@ -112,7 +129,8 @@ def decide_at_once(problem: Problem) -> Greedy:
 
 @dataclass(frozen=True)
 class Exploring:
-    """ε-greedy: with probability ε any legal action, classes included. Without a value function: purely random.
+    """ε-greedy: with probability ε any legal action, classes included. Without a value function: purely random. What is free
+    comes first, as it does when the policy is used.
 
     Paper: section 3.2, ε-greedy policy
     """
@@ -122,6 +140,7 @@ class Exploring:
     rng: np.random.Generator
 
     def act(self, state: State) -> Choice:
+        state = free_first(state)
         B = len(state.mask)
         anywhere = self.epsilon / state.legal.sum(1)
         explore = self.rng.random(B) < self.epsilon

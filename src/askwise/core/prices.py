@@ -147,10 +147,10 @@ class Prices:
     @property
     def plain(self) -> bool:
         """No set-ups and no derived tests: cost is a simple sum."""
-        return not self.member.size and not self._derived
+        return not self.member.size and not self.derived
 
     @cached_property
-    def _derived(self) -> list[int]:
+    def derived(self) -> list[int]:
         """Derived tests, each before those that it is computed from."""
         order: list[int] = []
 
@@ -163,6 +163,11 @@ class Prices:
         for test in np.flatnonzero(self.sources.any(1)).tolist():
             visit(test)
         return [test for test in reversed(order) if self.sources[test].any()]
+
+    @cached_property
+    def ever_free(self) -> bool:
+        """Whether some test may cost nothing, at first or once others are held."""
+        return bool(self.derived or (self.own == 0).any())
 
     @cached_property
     def listed(self) -> NDArray[np.float64]:
@@ -182,6 +187,16 @@ class Prices:
         alone: Ints = self.marginal(self.paid(np.zeros((1, len(self.own)), bool)))[0]
         return alone
 
+    def obtainable(self, there: Bools, held: Bools) -> Bools:
+        """B, F: those of the tests that are `there` which a case can have. A derived test cannot be computed, whatever stands in
+        its own column, unless all that it is computed from is held or can be had."""
+        if not self.derived:
+            return there
+        can = there.copy()
+        for d in reversed(self.derived):
+            can[:, d] &= (can | held | ~self.sources[d]).all(1)
+        return can
+
     def money(self, units: Any) -> Any:
         """Units as an amount of money, for showing and for rewards; comparisons stay in units."""
         return units * self.unit.numerator / self.unit.denominator
@@ -198,7 +213,7 @@ class Prices:
     def _carried_out(self, wanted: Bools, settled: Bools) -> Bools:
         """B, F: what must be carried out for `wanted`. A test that is settled is not, nor is what it would be computed from."""
         new = wanted & ~settled
-        for d in self._derived:
+        for d in self.derived:
             new |= new[:, d, None] & self.sources[d] & ~settled
         return new
 
@@ -211,7 +226,7 @@ class Prices:
     def marginal(self, paid: Paid) -> Ints:
         """B, F: price(a | S) of every test."""
         price: Ints = np.where(paid.tests, 0, self.own + (~paid.setups * self.setup) @ self.member.T.astype(np.int64))
-        for d in self._derived:
+        for d in self.derived:
             price[:, d] = self.bill(paid, np.broadcast_to(np.arange(len(self.own)) == d, paid.tests.shape))
         return price
 

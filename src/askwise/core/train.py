@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from askwise.core.budget import Budget
 from askwise.core.checkpoint import load_moments, moments_of, own_random_numbers, part, same_run
 from askwise.core.config import TrainConfig
-from askwise.core.episode import Cases, Steps, advance, measure, replay, rollout, some_rows
+from askwise.core.episode import Cases, Steps, advance, measure, only_free, replay, rollout, some_rows
 from askwise.core.measures import Measure
 from askwise.core.memory import Batch, Memory
 from askwise.core.network import (
@@ -242,7 +242,10 @@ class Trainer:
         Paper: eq. 6; algorithm 1, update θ; algorithm 2, gradient descent
         """
         steps = replay(self.problem, batch.row, batch.action, batch.length, self.cap)
-        legal = torch.from_numpy(steps.cases.legal(self.config.estimate_missing)).to(self.device)
+        may = steps.cases.legal(self.config.estimate_missing)
+        if self.problem.schema.prices.ever_free and not self.config.estimate_missing:  # which counts what is not there, too
+            may = only_free(may, steps.cases.price())
+        legal = torch.from_numpy(may).to(self.device)
         action = torch.from_numpy(steps.action).to(self.device)
         states = inputs(steps.cases.values(), steps.cases.mask).to(self.device)
         self.network.train()

@@ -105,7 +105,8 @@ class Run:
         return self.trainer.family(self.weights)
 
     def policy(self, point: Point) -> Policy:
-        return self.family.policy(point.lam, point.prefix)
+        # who cannot follow a prefix decides: here nothing keeps to the price of its tests
+        return self.family.policy(self.trainer.scale.high if point.prefix is not None else point.lam, point.prefix)
 
 
 def run(

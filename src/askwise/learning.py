@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.core import checks
 from askwise.core.budget import Budget
 from askwise.core.config import TrainConfig
 from askwise.core.family_config import FamilyConfig
@@ -64,7 +65,7 @@ def learn(
     before, more = _timed(more)
     if isinstance(watch, Progress):
         resume = more.get("resume")
-        watch.begin(config.max_steps, restarts, None if resume is None else float(resume[1].get("spent", 0)))
+        watch.begin(config.max_steps, restarts, None if resume is None else checks.seconds(resume[1], "spent"))
     learned, seconds = call(problem, validation, budget, config, seed, restarts, encoder, {
         "time_limit": time_limit, "watch": watch, **more,
     })  # fmt: skip
@@ -121,7 +122,7 @@ def _family(
 
 def _timed(run: dict[str, Any]) -> tuple[float, dict[str, Any]]:
     """How long the earlier parts of a resumed training took, and its arguments such that states tell it to the next part."""
-    before = float(run["resume"][1].get("seconds", 0)) if run.get("resume") else 0.0
+    before = checks.seconds(run["resume"][1], "seconds") if run.get("resume") else 0.0
     save = run.get("save")
     if save is None:
         return before, run

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from numpy.typing import NDArray
 
-from askwise.errors import StateError
+from askwise.errors import AskwiseError, StateError, quoted
 
 Arrays = dict[str, NDArray[Any]]
 State = tuple[Arrays, dict[str, Any]]
@@ -55,11 +55,52 @@ def load_moments(optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
 
 def same_run(theirs: dict[str, Any] | None, mine: dict[str, Any]) -> None:
     """A checkpoint must be of the very run that is to go on."""
-    if theirs is None:
+    if not isinstance(theirs, dict):
         raise StateError("this is no checkpoint of a training run")
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise StateError(f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}")
+
+
+def same_shapes(theirs: Arrays, mine: Arrays, rows: int) -> None:
+    """The arrays of a checkpoint are of the types and sizes that this run has, and its cases are among the rows."""
+    for name, value in mine.items():
+        found = theirs.get(name)
+        if name.split("/")[0] in ("memory", "least", "optimiser"):  # as large as the run was long
+            continue
+        if found is None or (found.dtype, found.shape) != (value.dtype, value.shape):
+            is_ = "not there" if found is None else f"{found.dtype} of shape {found.shape}"
+            raise StateError(f"the checkpoint is damaged: {name!r} is {is_}, and should be {value.dtype} of shape {value.shape}")
+    for name, value in theirs.items():
+        if name.endswith("/row") and not (value.dtype.kind in "iu" and ((value >= 0) & (value < rows)).all()):
+            raise StateError(f"the checkpoint is damaged: {name!r} names cases that are not among the {rows} rows")
+
+
+def same_sorts(theirs: dict[str, Any], mine: dict[str, Any]) -> None:
+    """The facts of a checkpoint are of the sorts that this run has."""
+    for name, value in mine.items():
+        found: Any = theirs.get(name)
+        if isinstance(value, (int, float, type(None))) and not isinstance(value, bool):
+            whole = isinstance(value, int)
+            fits = (found is value is None) or (type(found) in ((int,) if whole else (int, float)) and 0 <= found < 2**53)
+        else:  # JSON knows lists only
+            fits = type(found) in ((list, tuple) if isinstance(value, (list, tuple)) else (type(value),))
+        if not fits:
+            raise StateError(f"the checkpoint is damaged: its {name} cannot be {quoted(found)}")
+
+
+@contextmanager
+def taking_over() -> Iterator[None]:
+    """Whatever goes wrong while a checkpoint is taken over is told in one sentence: it is the checkpoint that is wrong."""
+    try:
+        yield
+    except AskwiseError:
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise StateError(
+            f"the checkpoint is damaged: it does not hold together ({type(error).__name__}: {reason:.200})"
+        ) from None
 
 
 @contextmanager

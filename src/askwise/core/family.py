@@ -21,7 +21,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askwise.core.checkpoint import Arrays, State, load_moments, moments_of, own_random_numbers, part, same_run
+from askwise.core.checkpoint import (
+    Arrays,
+    State,
+    load_moments,
+    moments_of,
+    own_random_numbers,
+    part,
+    same_run,
+    same_shapes,
+    same_sorts,
+)
 from askwise.core.episode import Cases
 from askwise.core.family_cases import Live, Starts
 from askwise.core.family_config import FamilyConfig
@@ -32,6 +42,7 @@ from askwise.core.family_watch import Watch
 from askwise.core.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem
+from askwise.errors import StateError, quoted
 
 LOOKS = 4  # tests looked at in each held-out case, where there are more than are compared
 PREFIXES, CHOOSING, JUDGING = range(3)  # the phases of a run
@@ -356,9 +367,13 @@ class FamilyTrainer:
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
         same_run(facts.get("run"), self._identity())
+        same_sorts(facts, self.state()[1])
         self.prefix_share, self.frozen = facts["prefix_share"], facts["frozen"]
+        if facts["phase"] not in (PREFIXES, CHOOSING, JUDGING):
+            raise StateError(f"the checkpoint is damaged: there is no phase {quoted(facts['phase'])}")
         if facts["phase"] != PREFIXES:
             self._begin(facts["phase"])
+        same_shapes(arrays, self.state()[0], max(len(self.problem), len(self.validation)))
         self.step, self.done = facts["step"], facts["done"]
         self.since = facts["since"][0], facts["since"][1]
         self.watch.least, self.watch.best = math.inf if facts["least"] is None else facts["least"], part(arrays, "least/")

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from askwise.core.budget import Budget
-from askwise.core.checkpoint import load_moments, moments_of, own_random_numbers, part, same_run
+from askwise.core.checkpoint import load_moments, moments_of, own_random_numbers, part, same_run, same_shapes, same_sorts
 from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases, Steps, advance, measure, only_free, replay, rollout, some_rows
 from askwise.core.measures import Measure
@@ -338,6 +338,8 @@ class Trainer:
     def load(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
         same_run(facts.get("run"), self._identity())
+        same_sorts(facts, self.state()[1])
+        same_shapes(arrays, self.state()[0], len(self.problem))
         self.step, self.pretrained = facts["step"], facts["pretrained"]
         self.pretrain_errors = list(facts["pretrain_errors"])
         self.price = type(self.price)(**facts["price"])

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from askwise.choosing import best_for
-from askwise.core import forecast, gaps
+from askwise.core import checks, forecast, gaps
 from askwise.core.budget import Budget
-from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run
+from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run, taking_over
 from askwise.core.episode import some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
 from askwise.core.family_config import FamilyConfig
@@ -25,6 +25,7 @@ from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
 from askwise.core.prices import Ints
 from askwise.core.problem import Doubles, Problem
+from askwise.errors import StateError
 from askwise.frontier import Point
 from askwise.measuring import Last, Tried, area_of, frontier
 
@@ -80,8 +81,9 @@ class Kept:
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> Kept:
         records = [Record(**{**r, "validation": Measure.from_dict(r["validation"])}) for r in facts["records"]]
-        due = math.inf if facts["due"] is None else facts["due"]
-        return cls(records, facts["area"] if records else -np.inf, part(arrays, "best/"), facts["spent"], due)
+        due = math.inf if facts["due"] is None else float(facts["due"])
+        spent = checks.seconds({"spent": facts["spent"]}, "spent")
+        return cls(records, float(facts["area"]) if records else -np.inf, part(arrays, "best/"), spent, due)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +133,8 @@ def run(
     """
     if resume is not None:
         same_run(resume[1].get("run"), {"algorithm": "family"})
-    kept = Kept() if resume is None else Kept.restore(*resume)
+    with taking_over():
+        kept = Kept() if resume is None else Kept.restore(*resume)
     called = time.monotonic()
     began = called - kept.spent
     config = config or FamilyConfig.for_size(len(problem), problem.schema.n_tests)
@@ -141,13 +144,17 @@ def run(
     judging, validation = halves(validation)
     rows = Rows.of(problem, judging, seed)
     soon = None if time_limit is None else ORDER * time_limit
-    order = elimination_order(rows.learn, seed, threads=threads, seconds=soon) if resume is None else resume[0]["order"]
     if resume is not None:
-        chosen = {name: resume[1]["run"].get(f"setting {name!r}", 0) for name in ("bins", "waves")}
-        tried = {**chosen, "trial": 0} if config.trial else {}
-        trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
-        trainer.load(*resume)
+        with taking_over():
+            order = resume[0]["order"]
+            if sorted(order.tolist()) != list(range(problem.schema.n_tests)):
+                raise StateError("the checkpoint is damaged: its order does not have every test once")
+            chosen = {name: resume[1]["run"].get(f"setting {name!r}", 0) for name in ("bins", "waves")}
+            tried = {**chosen, "trial": 0} if config.trial else {}
+            trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
+            trainer.load(*resume)
     else:
+        order = elimination_order(rows.learn, seed, threads=threads, seconds=soon)
         trainer = begun(rows, order, config, seed, encoder, None if time_limit is None else TRIAL * time_limit)
     some = some_rows(len(validation), config.measure_rows, seed)
     most = min(config.frontier_rows or len(validation), len(validation))

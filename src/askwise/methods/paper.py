@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askwise.core import gaps
 from askwise.core.budget import Budget, lagrangian
-from askwise.core.checkpoint import put_off_ctrl_c
+from askwise.core.checkpoint import put_off_ctrl_c, taking_over
 from askwise.core.config import TrainConfig
 from askwise.core.episode import measure
 from askwise.core.masked import own_torch
@@ -181,8 +181,9 @@ def run(
     trainer = Trainer(problem, validation, budget, config, seed, encoder)
     at_once = decide_at_once(problem)
     if resume is not None:
-        trainer.load(*resume)
-        history = History.restore(*resume)
+        with taking_over():
+            trainer.load(*resume)
+            history = History.restore(*resume)
     else:
         alone = [measure(p, at_once, trainer.cap) for p in (problem, validation)]
         history = History([Record(0, trainer.price.lam, *alone)])

@@ -11,6 +11,7 @@ from askwise import AverageBudget, FamilyConfig, HardBudget, plots, store
 from askwise.core.episode import measure, rollout, tally
 from askwise.core.measures import Mean, Measure
 from askwise.core.problem import Problem, Schema
+from askwise.errors import StateError
 from askwise.evaluate import Report
 from askwise.measuring import Last
 from askwise.methods import family
@@ -158,6 +159,15 @@ def test_files_of_earlier_versions_say_what_they_know(old):
     assert "accuracy 0.8500 on" in words
     assert frontier_table(model).splitlines()[2].split() == ["0.000", "±", "0.020", "0.5000", "0.5000", "±", "0.0100", "?"]
     plots.frontier(model)
+
+
+@pytest.mark.parametrize("damage", [{"cap": 2**70}, {"cap": -1}, {"cap": 1.5}, {"n": "many"}, {"n": True}, {"prefix": 99}])
+def test_a_file_whose_points_are_not_counted_in_whole_numbers_is_refused(old, damage):
+    arrays, card = store._read(old.with_name("m.askwise"), store.MODEL)
+    card["points"][-1] |= damage
+    store._write(old, store.MODEL, arrays, card)
+    with pytest.raises(StateError, match="damaged"):
+        askwise.load(old)
 
 
 def test_a_state_of_an_earlier_version_goes_on():

@@ -170,7 +170,8 @@ def _rehearse(model: Model) -> None:
         ),
         "points are numbers",
     )
-    _must(all(type(x) in (int, type(None)) for p in model.points for x in (p.found.n, p.prefix, p.cap)), "points are counted")
+    counted = [(x, most) for p in model.points for x, most in ((p.found.n, 2**62), (p.cap, 2**62), (p.prefix, schema.n_tests))]
+    _must(all(x is None or (type(x) is int and 0 <= x <= most) for x, most in counted), "points are counted in whole numbers")
     _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
     everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
     problem = Problem(schema, np.zeros((2, len(schema.columns)), np.float32), None, None, everything, model.loss, None,

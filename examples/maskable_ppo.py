@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train MaskablePPO on a named data set and measure it on the test rows.")
     parser.add_argument("--data", default="breast_cancer")
     parser.add_argument("--price", type=float, default=0.01, help="loss per unit of cost")
-    parser.add_argument("--hard-budget", type=float, help="what no case may exceed")
+    parser.add_argument("--hard-budget", type=float, help="the most that any case may cost")
     parser.add_argument("--steps", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

@@ -52,10 +52,10 @@ SETTINGS = [
     ({"loss": "0/1"}, "the loss matrix"),
     ({"class_weight": {"il": 2}}, "a weight is given for 'il', which is not a class; did you mean 'ill'?"),
     ({"class_weight": "balance"}, "'balance'"),
-    ({"categorical": ["agee"]}, "column 'agee' is said to be categorical, but does not exist; did you mean 'age'?"),
+    ({"categorical": ["agee"]}, "column 'agee' is listed as categorical, but does not exist; did you mean 'age'?"),
     ({"scaling": "ones"}, "the scaling is 'ones'; did you mean 'one'?"),
     ({"reveals": {"exam": "presure"}}, "did you mean 'pressure'?"),
-    ({"known": ["agee"]}, "'agee' is said to be known, but does not exist; did you mean 'age'?"),
+    ({"known": ["agee"]}, "'agee' is listed as known, but does not exist; did you mean 'age'?"),
     ({"known": [["age"]]}, "known"),
     ({"budget": 12}, "budget is 12; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &"),
     ({"n_restarts": 0}, "n_restarts is 0"),
@@ -83,7 +83,7 @@ def test_settings_that_cannot_be(settings, message):
 TABLES = [
     (changed(7, "age", "old"), "column 'age' holds 'old' in row 7 (counted from 0), but numbers almost everywhere else"),
     (changed(7, "age", np.inf), "column 'age' holds inf in row 7 (counted from 0); values must be finite, or missing"),
-    (pd.DataFrame(X, columns=["age", "age", "scan"]), "the column 'age' is there twice"),
+    (pd.DataFrame(X, columns=["age", "age", "scan"]), "the column 'age' appears twice"),
     (FRAME[[]], "there are no columns"),
     (FRAME.iloc[:0], "there are no rows"),
 ]
@@ -186,7 +186,7 @@ def test_budgets_that_cannot_be(kind, number):
 def test_budgets_that_contradict_each_other():
     with pytest.raises(InputError, match="contradict each other"):
         Tradeoff(1) & AverageBudget(1)
-    with pytest.raises(InputError, match="two values of one kind"):
+    with pytest.raises(InputError, match="sets the same limit twice"):
         HardBudget(1) & HardBudget(2)
 
 
@@ -244,16 +244,16 @@ BAD = {
     # cases
     "fit --quiet": "give either a file of cases or --data NAME",
     "fit cases.csv --data thyroid": "give either a file of cases or --data NAME",
-    "fit cases.csv": "say which column of 'cases.csv' holds the class: --target COLUMN",
+    "fit cases.csv": "name the column of 'cases.csv' that holds the class: --target COLUMN",
     "fit cases.csv --target diagnoses": "'cases.csv' has no column 'diagnoses'; did you mean 'diagnosis'?",
     "fit nothing.csv --target diagnosis": "there is no file",
-    "fit notatable.xlsx --target diagnosis": "'notatable.xlsx' cannot be read as a table: it is no .xlsx file",
-    "fit notatable.ods --target diagnosis": "unknown sort",
+    "fit notatable.xlsx --target diagnosis": "'notatable.xlsx' cannot be read as a table: it is not an .xlsx file",
+    "fit notatable.ods --target diagnosis": "unknown format",
     "fit onlyill.csv --target diagnosis": "all rows are of one class, 'ill'",
     "fit hole.csv --target diagnosis": "the target 'diagnosis' is missing in line 6 of 'hole.csv'; remove such rows",
     "fit continuous.csv --target diagnosis": "continuous",
     "fit text.csv --target diagnosis": "column 'age' holds 'old' in line 9 of 'text.csv', but numbers almost everywhere else",
-    "fit twice.csv --target diagnosis": "the column 'age' is there twice",
+    "fit twice.csv --target diagnosis": "the column 'age' appears twice",
     "fit ragged.csv --target diagnosis": "'ragged.csv'",
     "fit empty.csv --target diagnosis": "'empty.csv'",
     "fit headonly.csv --target diagnosis": "'headonly.csv' has no rows",
@@ -264,8 +264,8 @@ BAD = {
     "fit cases.csv --target diagnosis --encoding utf-9": "--encoding is 'utf-9', which is unknown; it must be like utf-8",
     "fit cases.csv --target diagnosis --sep ::": "--sep is '::'; it must be one character",
     "fit cases.csv --target diagnosis --decimal ;": "--decimal is ';'; it must be . or ,",
-    "fit cases.csv --target diagnosis --sheet A": "--sheet is for .xlsx files, and 'cases.csv' is none; leave it out",
-    "fit --data thyroid --sep ;": "--sep is for files, and 'thyroid' is none",
+    "fit cases.csv --target diagnosis --sheet A": "--sheet is only for .xlsx files; leave it out for 'cases.csv'",
+    "fit --data thyroid --sep ;": "--sep is only for files; leave it out for 'thyroid'",
     "fit thousands.csv --target diagnosis": "column 'age' holds '1,234' in line 2, which is 1234 or 1.234; say which is",
     "predict m.askwise semicolons.csv --sep |": "say what separates its columns with --sep",
     "predict m.askwise thousands.csv": "column 'age' holds '1,234' in line 2, which is 1234 or 1.234; say which is the",
@@ -302,7 +302,7 @@ BAD = {
     f"{FIT} --loss l-lacks.csv": "no row or no column for the class 'well'",
     f"{FIT} --loss l-negative.csv": "negative",
     f"{FIT} --known agee": "did you mean 'age'?",
-    f"{FIT} --categorical agee": "column 'agee' is said to be categorical, but does not exist; did you mean 'age'?",
+    f"{FIT} --categorical agee": "column 'agee' is listed as categorical, but does not exist; did you mean 'age'?",
     f"{FIT} --ignore agee": "--ignore names the column 'agee', which does not exist; did you mean 'age'?",
     f"{FIT} --ignore age,pressure,scan": "there are no columns",
     f"{FIT} --ids nam": "--ids names the column 'nam', which does not exist",
@@ -329,8 +329,8 @@ BAD = {
     "predict m.askwise cases.csv --ids nam": "there is no column 'nam'",
     "predict m.askwise holes.csv --ids name": "column 'name' names the cases, but is empty in line 6 of 'holes.csv'; fill it in",
     "predict m.askwise holes.csv --ids cost": "the column 'cost' has the name of a column of the output; rename it",
-    "predict m.askwise cases.csv --out cases.csv": "the decisions cannot be written to 'cases.csv': that is what is read",
-    "predict m.askwise cases.csv --out m.askwise": "that is what is read",
+    "predict m.askwise cases.csv --out cases.csv": "the decisions cannot be written to 'cases.csv': that file is also an input",
+    "predict m.askwise cases.csv --out m.askwise": "that file is also an input",
     "evaluate m.askwise": "give either a file of cases or --data NAME",
     "evaluate m.askwise cases.csv": "--target COLUMN",
     "evaluate m.askwise other.csv --target diagnosis": "the target is 'unknown' in line 2 of 'other.csv', which is not a class",

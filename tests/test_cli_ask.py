@@ -67,9 +67,10 @@ def test_what_else_can_be_typed(folder, typed):
           "tell town", "", "stop", "if 3", "undo", "stop", "")  # fmt: skip
     said = ok("ask", folder / "m.askwise", "--known", "age=50", "--case-id", "1", "--trace", folder / "t.json")
     for words in (
-        "answer with a value, or:", f"{first} is expected to save", "believed now: ", "would ", f"taken back: refuse {first}",
-        f"taken back: tell {other}", "there is no test 'nothing'", "nothing is asked: it is decided", "taken back: stop",
-        "it was told to stop and decide",
+        "answer with a value, or:", f"{first} is expected to save", "probabilities now: ", "would ",
+        f"taken back: refuse {first}",
+        f"taken back: tell {other}", "there is no test 'nothing'", "there is no open question", "taken back: stop",
+        "stopping was requested",
     ):  # fmt: skip
         assert words in said, words
     trace = json.loads((folder / "t.json").read_text())
@@ -110,7 +111,7 @@ def test_a_slip_is_not_taken_for_a_town(folder, typed):
     model.save(folder / "towns.askwise")
     typed("tell since", "udno", "tell town=udno", "tell town=Ulm!", "refuse", "stop", "")
     said = ok("ask", folder / "towns.askwise", "--trace", folder / "t.json", "--budget", "1.5")
-    assert "was told 'udno', which is none of its common values" in said
+    assert "is 'udno', which is not one of its common values" in said
     trace = json.loads((folder / "t.json").read_text())
     assert (trace["answers"], trace["budget"]) == ({"town": "Ulm"}, 1.5)
 
@@ -119,7 +120,7 @@ def test_the_end_of_the_input_decides(folder, typed):
     typed()
     said = ok("ask", folder / "m.askwise", "--budget", "3")
     assert "decision: " in said
-    assert "it was told to stop" in said
+    assert "stopping was requested" in said
 
 
 def test_a_test_of_several_columns_is_typed_in_one_line(folder, typed):
@@ -157,10 +158,10 @@ def test_rows_in_words_with_a_budget_and_their_records(folder):
     [
         (["--known", "age"], "it must be TEST=VALUE"),
         (["--known", "agee=3"], "did you mean 'age'"),
-        (["--json"], "say --simulate"),
+        (["--json"], "add --simulate"),
         (["--budget", "much"], "the budget of the session is 'much'"),
         (["--simulate", "none.csv"], "no file"),
-        (["--simulate", "x.csv", "--case-id", "3"], "--case-id is about one case"),
+        (["--simulate", "x.csv", "--case-id", "3"], "--case-id is for one case"),
         (["--trace", "nowhere/t.json"], "is not a folder"),
     ],
 )
@@ -181,10 +182,10 @@ def test_only_an_older_record_is_written_over(folder, tmp_path, typed, monkeypat
     (tmp_path / "empty.json").touch()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for argv, words in (
-        (["--trace", "m.askwise"], "the record cannot be written to 'm.askwise': that is what is read; name another file"),
-        (["--trace", "cases.csv", "--simulate", "cases.csv"], "'cases.csv': that is what is read; name another file"),
-        (["--trace", "notes.txt"], "'notes.txt': that file is there, and is no record of sessions; name another file"),
-        (["--trace", "mine.json"], "'mine.json': that file is there, and is no record of sessions"),
+        (["--trace", "m.askwise"], "the record cannot be written to 'm.askwise': that file is also an input; name another file"),
+        (["--trace", "cases.csv", "--simulate", "cases.csv"], "'cases.csv': that file is also an input; name another file"),
+        (["--trace", "notes.txt"], "'notes.txt': that file exists and is not a record of sessions; name another file"),
+        (["--trace", "mine.json"], "'mine.json': that file exists and is not a record of sessions"),
     ):
         typed()
         code, out, said = run("ask", "m.askwise", *argv)

@@ -59,7 +59,7 @@ def test_only_an_older_model_and_what_is_beside_it_is_replaced(folder, tmp_path,
     (tmp_path / "run.state").write_text("not a state of a training run")
     argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0.001", "--quiet", "--out"]
     for out, words in (
-        ("notes.txt", "the model cannot be written to 'notes.txt': that file is there, and is no model; name another file"),
+        ("notes.txt", "the model cannot be written to 'notes.txt': that file exists and is not a model; name another file"),
         ("keep.askwise", "would write over 'keep.html', which is not from a fit with --out 'keep.askwise'; move it"),
         ("run.askwise", "would write over 'run.state'"),
     ):
@@ -110,8 +110,8 @@ def test_text_files_and_parquet_mean_the_same(tmp_path, monkeypatch):
         ok("ask", "m.askwise", "--simulate", "t.csv")
         code, _, err = run("evaluate", "m.askwise", "other.csv", "--target", "y")
         assert code == 0
-        assert err == ("askwise: training saw none of the values that column 'code' holds in these rows, so they say nothing; "
-                       "are they written as in training?\n")  # fmt: skip
+        assert err == ("askwise: no value of column 'code' in these rows occurred in training, so the column tells nothing here; "
+                       "check that the values are written as in training\n")  # fmt: skip
     assert askwise.load("m.askwise").session({"code": 7, "when": "2024-01-03"}).known["code"] == "007"
 
 

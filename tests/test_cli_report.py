@@ -115,7 +115,10 @@ def test_what_a_report_cannot_do_is_said(folder, tmp_path):
     for argv, words in (
         (["rows.jsonl", "--out", tmp_path], "askwise bench report"),
         ([folder / "m.askwise", "--out", tmp_path / "file"], "that is a file; name a folder"),
-        ([folder / "m.askwise", "--out", tmp_path / "mine"], "which is not from a report; move it, or name another folder"),
+        (
+            [folder / "m.askwise", "--out", tmp_path / "mine"],
+            "which does not come from a report; move it, or name another folder",
+        ),
         ([folder / "m.askwise", "--target", "y", "--out", tmp_path / "x"], "name their file: --test FILE"),
         ([folder / "m.askwise", "--test", folder / "new.csv", "--out", tmp_path / "x"], "--target COLUMN"),
         ([folder / "m.askwise", "--test", folder / "lacking.csv", "--target", "diagnosis", "--out", tmp_path / "x"], "'age'"),

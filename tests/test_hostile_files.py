@@ -150,7 +150,7 @@ def test_zip_bombs_are_refused_before_they_are_opened(npz, tmp_path):
             file.writestr(name, data)
 
     zipped(path, npz, twice)
-    assert "one name" in refused(path)
+    assert "the same name" in refused(path)
 
 
 def test_parts_that_share_their_bytes_are_refused(npz, tmp_path):
@@ -258,7 +258,7 @@ def test_no_date_of_a_card_is_beyond_the_calendar(name, value, tmp_path):
 
 def test_a_date_beyond_the_calendar_is_refused_before_training():
     far = np.array(["2020-01-01", "12020-01-01"] * 15, "datetime64[s]")
-    with pytest.raises(AskwiseError, match=r"column 'day' holds '12020-01-01.*' in row 1; dates must be of the years 1 to 9999"):
+    with pytest.raises(AskwiseError, match=r"column 'day' holds '12020-.*' in row 1 .*; dates must be of the years 1 to 9999"):
         askwise.CostlyClassifier().fit(X[["age"]].assign(day=far), Y)
 
 

@@ -86,7 +86,7 @@ def test_a_mask_of_another_length_is_refused(rows):
 
 def test_known_names_are_checked():
     X, y = table()
-    with pytest.raises(InputError, match="'aa' is said to be known, but does not exist; did you mean 'a'"):
+    with pytest.raises(InputError, match="'aa' is listed as known, but does not exist; did you mean 'a'"):
         classifier(known=["aa"]).fit(X, y)
 
 
@@ -245,7 +245,7 @@ def test_it_must_be_handed_over_again_with_a_file(tmp_path):
     oracle = LogisticRegression().fit(X, y)
     fitted = classifier(external=oracle, budget=Tradeoff(0)).fit(X, y)
     fitted.save(tmp_path / "m")
-    with pytest.raises(StateError, match="hand it over as external="):
+    with pytest.raises(StateError, match="pass it as external="):
         askwise.load(tmp_path / "m")
     assert askwise.load(tmp_path / "m", external=oracle).acquire(X).tests == fitted.acquire(X).tests
     classifier(time_limit=0).fit(X, y).save(tmp_path / "without")

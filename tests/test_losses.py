@@ -29,11 +29,11 @@ WRONG = {
     "another name": (FRAME.rename(columns={"well": "wel"}), "a column 'wel', which is not a class; did you mean 'well'?"),
     "a column less": (FRAME[["ill"]], "no row or no column for the class 'well'"),
     "a row less": (FRAME.loc[["ill"]], "no row or no column for the class 'well'"),
-    "a column twice": (FRAME[["ill", "well", "ill"]], "'ill' is there twice"),
+    "a column twice": (FRAME[["ill", "well", "ill"]], "'ill' appears twice"),
     "rows without names": (FRAME.reset_index(drop=True), "a row 0, which is not a class"),
     "a dict with more": ({**BY_NAME, "defer": {"ill": 1, "well": 1}}, "a row 'defer', which is not a class"),
     "a dict with more decisions": ({c: {**row, "defer": 1} for c, row in BY_NAME.items()}, "a column 'defer'"),
-    "a dict with a gap": ({**BY_NAME, "ill": {"ill": 0}}, "does not say what deciding 'well' where 'ill' is true loses"),
+    "a dict with a gap": ({**BY_NAME, "ill": {"ill": 0}}, "has no loss for deciding 'well' where 'ill' is true"),
     "a dict of numbers": ({"ill": 1, "well": 2}, "no row or no column for the class"),
     "a gap": (FRAME.replace(20, np.nan), "nan for deciding 'well' where 'ill' is true, which is negative or not finite"),
     "huge": (FRAME.replace(20, 1e300), "1e+300 for deciding 'well' where 'ill' is true, which is too small or too large"),
@@ -77,15 +77,15 @@ def test_class_weights_that_cannot_be(given, words):
 
 def test_a_price_twice_in_a_series_is_refused():
     X, y = numbers(20)
-    with pytest.raises(InputError, match="'x0' is there twice"):
+    with pytest.raises(InputError, match="'x0' appears twice"):
         classifier(costs=pd.Series([1, 2, 3, 4], ["x0", "x1", "x2", "x0"])).fit(X, y)
 
 
 FILES = {
     "truth,ill,well,defer\nill,0,20,0.3\nwell,1,0,0.3\n": "has a column 'defer', which is not a class",
     "truth,ill,well\nill,0,20\nwell,1,0\ndefer,1,1\n": "has a row 'defer', which is not a class",
-    "truth,ill,well,ill\nill,0,20,1\nwell,1,0,1\n": "'ill' is there twice",
-    "truth,ill,well\nill,0,20\nwell,1,0\nill,5,5\n": "'ill' is there twice",
+    "truth,ill,well,ill\nill,0,20,1\nwell,1,0,1\n": "'ill' appears twice",
+    "truth,ill,well\nill,0,20\nwell,1,0\nill,5,5\n": "'ill' appears twice",
     "truth,ill,well\nill,0,\nwell,1,0\n": "losses must be numbers",
     "truth,ill,well\nill,0,nan\nwell,1,0\n": "nan for deciding 'well' where 'ill' is true",
     "truth,ill,well\nill,0,1e400\nwell,1,0\n": "inf for deciding 'well' where 'ill' is true",
@@ -114,4 +114,4 @@ def test_a_column_twice_in_a_price_list_is_refused(tmp_path):
     argv = ("fit", tmp_path / "cases.csv", "--target", "y", "--costs", tmp_path / "prices.csv", "--out", tmp_path / "m.askwise")
     code, _, err = run(*argv)
     assert code == 2
-    assert "the column of 'prices.csv' 'cost' is there twice" in err
+    assert "the column of 'prices.csv' 'cost' appears twice" in err

@@ -103,7 +103,7 @@ def test_options_are_for_what_cannot_be_recognised(folder, tmp_path):
     frame.to_parquet(tmp_path / "c.parquet")
     code, _, err = run("predict", model, tmp_path / "c.parquet", "--decimal", ",")
     assert code == 2
-    assert "--decimal is for text and .xlsx files, and 'c.parquet' is none" in err
+    assert "--decimal is only for text and .xlsx files; leave it out for 'c.parquet'" in err
 
 
 def test_prices_and_losses_are_read_in_the_same_way(folder, tmp_path, monkeypatch):

@@ -226,7 +226,7 @@ def test_async_providers():
 
 def test_what_cannot_be_used_is_refused():
     for wrong, words in [
-        ({"TSH": len}, "provider for 'TSH', which is no test"),
+        ({"TSH": len}, "provider for 'TSH', which is not a test"),
         ({"age": 5}, "a provider is 5"),
     ]:
         with pytest.raises(InputError, match=words):
@@ -237,7 +237,7 @@ def test_what_cannot_be_used_is_refused():
         Provider(len, timeout=0)
     with pytest.raises(InputError, match="case_id is given for 1 of 2 cases"):
         model().decide_many([1, 2], {}, case_ids=[1])
-    with pytest.raises(InputError, match="was told without its column"):
+    with pytest.raises(InputError, match="has no value for its column"):
         model().decide(1, dict.fromkeys(VALUES, lambda case: {}), outside=False)
     assert np.isfinite(model().decide(1, {}).probability)
 
@@ -269,11 +269,11 @@ def test_an_error_says_of_which_case():
         return lambda case: [] if case == 2 else VALUES[test]
 
     providers, memory = {test: fetch(test) for test in VALUES}, {}
-    with pytest.raises(InputError, match=r"^case 'C': test '\w+' was told \[\]; it must be"):
+    with pytest.raises(InputError, match=r"^case 'C': the value of test '\w+' is \[\]; it must be"):
         model().decide_many([0, 1, 2], providers, case_ids=["A", "B", "C"], cache=memory)
     assert memory
     assert "C" not in {case for _, case in memory}
-    with pytest.raises(InputError, match=r"^case 2: test "):
+    with pytest.raises(InputError, match=r"^case 2: the value of test "):
         model().decide_many([0, 1, 2], providers)
     with pytest.raises(InputError, match=r"^case 1: there is no test 'agee'"):
         model().decide_many([0, 1], providers, known=[{}, {"agee": 1}])

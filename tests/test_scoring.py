@@ -113,7 +113,7 @@ def test_decisions_are_not_written_among_the_cases(folder: Path) -> None:
     before = sorted((folder / "many").iterdir())
     code, out, err = run("predict", folder / "m.askwise", folder / "many", "--out", folder / "many" / "d.parquet")
     assert (code, out) == (2, "")
-    assert "d.parquet': that is what is read; name another file" in err
+    assert "d.parquet': that file is also an input; name another file" in err
     assert sorted((folder / "many").iterdir()) == before
 
 

@@ -19,23 +19,23 @@ from patients import PRICES
 @pytest.mark.parametrize(
     ("test", "value", "words"),
     [
-        ("age", "old", "test 'age' was told 'old'; it must be a number"),
+        ("age", "old", "the value of test 'age' is 'old'; it must be a number"),
         ("age", True, "it must be a number"),
         ("age", [1], "it must be a number"),
         ("age", "inf", "it must be a number"),
         ("age", 10**400, "it must be a number"),
         pytest.param("age", 10**5000, "thousands of digits", id="huge"),
         ("age", 1e300, "too large"),
-        ("age", 150, r"told 150, but training saw 2\d to 8\d; correct it, or say outside=True"),
+        ("age", 150, r"is 150, but training saw 2\d to 8\d; correct it, or use outside=True"),
         ("age", -1, "but training saw"),
-        ("age", None, "without a value; give it, or refuse the test"),
-        ("age", float("nan"), "without a value"),
-        ("age", "  ", "without a value"),
+        ("age", None, "has no value; give it, or refuse the test"),
+        ("age", float("nan"), "has no value"),
+        ("age", "  ", "has no value"),
         ("age", {"agee": 3}, "does not reveal the column 'agee'; did you mean 'age'"),
-        ("age", {}, "without its column 'age'"),
+        ("age", {}, "has no value for its column 'age'"),
         ("smoker", "maybe", "it must be true or false"),
         ("smoker", 2, "it must be true or false"),
-        ("colour", "pink", "told 'pink', which training did not see; there are 'blue', 'green', 'red'|'pink'"),
+        ("colour", "pink", "is 'pink', which training did not see; there are 'blue', 'green', 'red'|'pink'"),
         ("colour", ["red"], "it must be a word"),
         ("blood", 1, "there is no test 'blood'; "),
         (7, 1, "there is no test 7"),
@@ -86,7 +86,7 @@ def test_a_word_that_was_rare_or_never_there_is_insisted_on():
     session = family(X, y, **PRICES).session()
     assert session.model.form.fields("town")[0].others
     for slip in ("tell x 3", "udno", "town 39"):
-        with pytest.raises(InputError, match=rf"told '{slip}', which is none of its common values; .*'town 0', .*outside=True"):
+        with pytest.raises(InputError, match=rf"is '{slip}', which is not one of its common values; .*'town 0', .*outside=True"):
             session.tell("town", slip)
     session.tell("town", "Ulm", outside=True)
     assert session.answers == {"town": "Ulm"}
@@ -118,12 +118,12 @@ def test_a_test_of_several_columns_wants_all_of_them():
     session = made("several columns").session()
     whole = {"smoker": True, "colour": "red", "town": "Rom"}
     with pytest.raises(
-        InputError, match="reveals 3 columns, and was told 'red'; it must be a value for each: 'smoker', 'colour'"
+        InputError, match="reveals 3 columns, and its value is 'red'; there must be a value for each: 'smoker', 'colour'"
     ):
         session.tell("form", "red")
-    with pytest.raises(InputError, match="without its column 'town'"):
+    with pytest.raises(InputError, match="has no value for its column 'town'"):
         session.tell("form", {"smoker": True, "colour": "red"})
-    with pytest.raises(InputError, match="column 'town' of test 'form' was told 'Oslo'"):
+    with pytest.raises(InputError, match="the value of column 'town' of test 'form' is 'Oslo'"):
         session.tell("form", {**whole, "town": "Oslo"})
     session.tell("form", whole)
     assert session.answers == {"form": whole}
@@ -171,7 +171,7 @@ def test_a_file_that_tells_no_ranges_is_still_read_and_nothing_is_outside():
 def test_what_is_told_twice_or_undone_too_often_is_refused():
     session = made("family").session({"age": 50})
     for call in (lambda: session.tell("age", 51), lambda: session.refuse("age")):
-        with pytest.raises(InputError, match="'age' was told already"):
+        with pytest.raises(InputError, match="'age' already has a value"):
             call()
     with pytest.raises(InputError, match="nothing to undo"):
         session.undo()

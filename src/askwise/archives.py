@@ -95,7 +95,7 @@ def read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
             what = "was written by a newer version of askwise; update to read it" if newer else f"is not {WORD[kind]}"
             raise StateError(f"{str(path)!r} {what}")
         if said["sha256"] != _digest(kind, arrays, said["facts"]) or set(said) != SAID:
-            raise ValueError("its checksum is another")
+            raise ValueError("its checksum is wrong")
         facts = _parsed(said["facts"])
     except StateError:
         raise
@@ -117,10 +117,10 @@ def is_kind(path: str | Path, kind: str) -> bool:
 def _parsed(text: str) -> dict[str, Any]:
     """The facts of a file."""
     if len(text) > LONGEST:
-        raise ValueError(f"what is said in it has {len(text)} characters; it may have {LONGEST}")
+        raise ValueError(f"its description has {len(text)} characters; it may have {LONGEST}")
     facts = json.loads(text, object_pairs_hook=_once)
     if not isinstance(facts, dict):
-        raise ValueError("what is said in it has no names")
+        raise ValueError("its description has no names")
     return facts
 
 
@@ -128,7 +128,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """What is said twice could be understood in two ways."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("something is said twice in it")
+        raise ValueError("its description has a name twice")
     return found
 
 
@@ -164,7 +164,7 @@ def _unzip(path: str | Path) -> tuple[Arrays, dict[str, str]]:
             if sum(m.file_size for m in members) > size:
                 raise ValueError("its parts are larger than it is")
             if len({m.filename for m in members}) < len(members):
-                raise ValueError("two of its parts have one name")
+                raise ValueError("two of its parts have the same name")
             every = {m.filename.removesuffix(".npy"): _array(parts.read(m)) for m in members}
     said = {name.removeprefix(META): every.pop(name).tobytes().decode() for name in list(every) if name.startswith(META)}
     return every, said
@@ -183,10 +183,10 @@ def _array(data: bytes) -> NDArray[Any]:
     """An array of plain numbers as NumPy writes it."""
     file = io.BytesIO(data)
     if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("an array of it is of another format")
+        raise ValueError("one of its arrays has an unknown format")
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
     if dtype.kind not in "biuf" or any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in shape):
-        raise ValueError(f"an array of it is {dtype} of shape {shape}")
+        raise ValueError(f"one of its arrays is {dtype} of shape {shape}")
     if math.prod(shape) * dtype.itemsize != len(data) - file.tell():
-        raise ValueError(f"an array of it should be of shape {shape}, and is not as long")
+        raise ValueError(f"one of its arrays should have shape {shape}, but has another length")
     return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape, order="F" if by_column else "C")

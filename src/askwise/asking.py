@@ -19,13 +19,13 @@ from askwise.texts import printable, split
 
 HELP = """answer with a value, or:
   why                 why this test, and what is expected
-  refuse [TEST]       it cannot be had; the policy works around it
+  refuse [TEST]       it is not available; go on without it
   tell TEST=VALUE     the result of another test; known TEST=VALUE if it cost nothing
   if VALUE            what would come next if this were the answer
   undo                take back the last answer, refusal or stop
   stop                decide now
   ?                   this help
-A value that training hardly or never saw is taken with ! at its end. The end of the input means stop."""
+Put ! after a value that training rarely or never saw if it is right. The end of the input (Ctrl-D) means stop."""
 
 
 WORDS = {
@@ -44,7 +44,7 @@ def ask(given: argparse.Namespace, model: Model) -> None:
         simulate(given, model)
         return
     if given.json:
-        raise InputError("--json prints what came of cases in a file; say --simulate FILE")
+        raise InputError("--json needs cases from a file; add --simulate FILE")
     session = _begun(given, model)
     try:
         _talk(session)
@@ -76,7 +76,7 @@ def _check_replaced(trace: Path) -> None:
         found = None
     first = found[0] if isinstance(found, list) and found else found
     if not isinstance(first, dict) or first.get("format") != TRACE:
-        raise InputError(f"the record cannot be written to {str(trace)!r}: that file is there, and is no record of sessions; "
+        raise InputError(f"the record cannot be written to {str(trace)!r}: that file exists and is not a record of sessions; "
                          "name another file")  # fmt: skip
 
 
@@ -155,14 +155,14 @@ def _unquoted(text: str) -> str:
 
 def _asked(step: Step) -> str:
     if step.test is None:
-        raise InputError("nothing is asked: it is decided; undo something, or tell TEST=VALUE")
+        raise InputError("the case is decided, so there is no open question; undo something, or use tell TEST=VALUE")
     return step.test
 
 
 def _pair(text: str, where: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"{where} {text!r} is no pair; it must be TEST=VALUE")
+        raise InputError(f"{where} {text!r} is not a pair; it must be TEST=VALUE")
     return name.strip(), value.strip()
 
 
@@ -197,7 +197,7 @@ def _range(field: Any) -> str:
 def _brief(session: Session, step: Step) -> str:
     if step.test is not None:
         return f"{printable(step.test)} would come next, for {_money(session, step.price or 0)}; {_beliefs(step)}"
-    return f"it would be decided: {printable(step.decision)} ({_sure(session, step)})"
+    return f"the decision would be: {printable(step.decision)} ({_sure(session, step)})"
 
 
 def _beliefs(step: Step) -> str:
@@ -218,7 +218,7 @@ def _losses(step: Step) -> str:
 
 def _why(session: Session, step: Step) -> str:
     e = step.expected
-    lines = [step.reason, f"believed now: {_beliefs(step)}", *([_losses(step)] if session.model.weighted else [])]
+    lines = [step.reason, f"probabilities now: {_beliefs(step)}", *([_losses(step)] if session.model.weighted else [])]
     if step.test is not None:
         lines.append(f"expected: {_money(session, e.cost)} more, {_money(session, e.total)} in all, accuracy {e.accuracy:.3f}")
     return "\n".join(f"  {printable(line)}" for line in lines)
@@ -240,7 +240,7 @@ def simulate(given: argparse.Namespace, model: Model) -> None:
 
     for option, value in (("--known", given.known), ("--case-id", given.case_id)):
         if value is not None:
-            raise InputError(f"{option} is about one case; it cannot be joined with --simulate")
+            raise InputError(f"{option} is for one case; it cannot be combined with --simulate")
     how = reading_of(given)
     with rows_of(given.simulate, how):
         table = read_table(given.simulate, [*model.encoding.text, given.ids], how)

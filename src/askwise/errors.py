@@ -44,7 +44,7 @@ class WriteError(AskwiseError, OSError):
 
 
 # What to do about it, in the words of Python; the terminal, the API and the page put their own in the place of these.
-OUTSIDE = "say outside=True if it is right"
+OUTSIDE = "use outside=True if it is right"
 FREE = "tell it with paid=False if it cost nothing"
 REFUSE = "give it, or refuse the test if it is not available"
 UNDO = "undo it first"

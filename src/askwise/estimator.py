@@ -231,7 +231,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         costs = self.costs
         if costs is not None and not isinstance(costs, Mapping):
             if isinstance(costs, str) or not hasattr(costs, "__len__"):
-                raise InputError(f"costs are {costs!r}; they must be by name of the test, or one for each")
+                raise InputError(f"costs are {costs!r}; they must be prices by the name of the test, or one price for each test")
             if hasattr(costs, "items"):  # a column of a frame, which may have a name twice
                 distinct([name for name, _ in costs.items()], "test of the costs")
             costs = dict(costs.items()) if hasattr(costs, "items") else list(costs)

@@ -32,7 +32,7 @@ class Report:
     @cached_property
     def truth(self) -> NDArray[np.int64]:
         if self.problem.y is None:
-            raise InputError("these rows have no target, so nothing can be said about right and wrong")
+            raise InputError("these rows have no target, so accuracy and loss cannot be measured")
         return self.problem.y
 
     def _mean(self, values: NDArray[Any]) -> Any:

@@ -39,7 +39,7 @@ def check_out(out: Path, what: str, reads: Iterable[Path | None] = (), *, throug
     if _place(out) is None and not through:
         raise InputError(f"{what} cannot be written to {str(out)!r}: that is a device or a pipe; name a file")
     if out.resolve() in [path.resolve() for path in reads if path is not None]:
-        raise InputError(f"{what} cannot be written to {str(out)!r}: that is what is read; name another file")
+        raise InputError(f"{what} cannot be written to {str(out)!r}: that file is also an input; name another file")
 
 
 def is_special(path: Path) -> bool:

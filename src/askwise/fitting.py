@@ -67,7 +67,7 @@ def cases_of(given: argparse.Namespace, part: str, text: Sequence[str] = ()) -> 
     how = reading_of(given)
     table = read_table(given.cases, [*text, given.ids], how)
     if given.target is None:
-        raise InputError(f"say which column of {given.cases.name!r} holds the class: --target COLUMN")
+        raise InputError(f"name the column of {given.cases.name!r} that holds the class: --target COLUMN")
     names = columns_of(table)
     if given.target not in names:
         raise InputError(f"{given.cases.name!r} has no column {given.target!r}; {did_you_mean(given.target, names)}")
@@ -121,7 +121,7 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
     if given.external is not None:
         found["external"] = Recorded(given.external, _names(given.external_needs, ",") or None)
     elif given.external_needs is not None:
-        raise InputError("--external-needs is about an existing classifier; name the column of its answers: --external COLUMN")
+        raise InputError("--external-needs is for an existing classifier; name the column of its answers: --external COLUMN")
     if given.costs is not None:
         found["costs"] = {row["test"]: row["cost"] for row in lines(given.costs, ("test", "cost"))}
         if given.target in found["costs"]:
@@ -147,19 +147,19 @@ def _check_out(out: Path, given: argparse.Namespace) -> None:
     reads = [given.cases, given.costs, given.setup, given.derived, given.reveals, given.loss, given.test]
     check_out(out, "the model", reads, through=False)
     if out.suffix in (*PICTURES, PAGE, ".state"):
-        raise InputError(f"the model cannot be written to {str(out)!r}: that is where something else is; end it in .askwise")
+        raise InputError(f"the model cannot be written to {str(out)!r}: that ending is for other files; end the name in .askwise")
     state, old = out.with_suffix(".state"), out.exists()
     for path in (out, state, *beside(out)):
         remove_leftovers(path)
     if old and not is_kind(out, MODEL):
-        raise InputError(f"the model cannot be written to {str(out)!r}: that file is there, and is no model; name another file")
+        raise InputError(f"the model cannot be written to {str(out)!r}: that file exists and is not a model; name another file")
     strange = [path for path in beside(out) if path.exists() and not old]
     strange += [state] if state.exists() and not given.resume and not is_kind(state, STATE) else []
     if strange:
         raise InputError(f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}; "
                          "move it, or name another file")  # fmt: skip
     if given.restarts != 1 and given.resume:
-        raise InputError("--resume goes on with one training, so it cannot be joined with --restarts")
+        raise InputError("--resume continues one training, so it cannot be combined with --restarts")
     check_drawable()
 
 
@@ -220,13 +220,13 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     except KeyboardInterrupt:
         progress.end()
         if state.exists():
-            print(f"askwise: interrupted; go on with the same command and --resume ({state})", file=sys.stderr)
+            print(f"askwise: interrupted; continue with the same command and --resume ({state})", file=sys.stderr)
         else:
-            print("askwise: interrupted before there was anything to keep", file=sys.stderr)
+            print("askwise: interrupted before there was anything to save", file=sys.stderr)
         raise
     except WriteError as error:
         progress.end()
-        way = f"; make room, and go on with the same command and --resume ({state})" if state.exists() else ""
+        way = f"; make room, and continue with the same command and --resume ({state})" if state.exists() else ""
         raise WriteError(f"{error}{way}") from None
     _finish(given, classifier.model_, classifier.validation_rows_, out, cases)
 
@@ -314,10 +314,10 @@ def report(given: argparse.Namespace, model: Model) -> list[Path]:
     there = [path for path in beside(out) if path.exists()]
     if there and len(there) < len(beside(out)):
         raise InputError(
-            f"the report would write over {str(there[0])!r}, which is not from a report; move it, or name another folder"
+            f"the report would write over {str(there[0])!r}, which does not come from a report; move it, or name another folder"
         )
     if given.test is None and given.data is None and given.target is not None:
-        raise InputError("--target is about cases to measure on; name their file: --test FILE")
+        raise InputError("--target is for cases to measure on; name their file: --test FILE")
     held = tested(model, given)
     given.out.mkdir(parents=True, exist_ok=True)
     return write_pictures(model, out, held)

@@ -250,8 +250,8 @@ class Model:
         values = self.encoding.transform(X)
         for name in self.encoding.strange(values):
             warnings.warn(
-                f"training saw none of the values that column {name!r} holds in these rows, so they say nothing; "
-                "are they written as in training?", Doubt, stacklevel=3,
+                f"no value of column {name!r} in these rows occurred in training, so the column tells nothing here; "
+                "check that the values are written as in training", Doubt, stacklevel=3,
             )  # fmt: skip
         external = answers(self.external, X, self.schema, values, self.encoding.columns)
         built = Problem.build(self.schema, values, y, known=self.known or None, external=external, ids=ids)

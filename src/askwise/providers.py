@@ -168,7 +168,7 @@ class _Desk:
     ) -> None:
         for test in providers:
             if test not in model.form.tests:
-                raise InputError(f"there is a provider for {test!r}, which is no test; {did_you_mean(test, model.form.tests)}")
+                raise InputError(f"there is a provider for {test!r}, which is not a test; {did_you_mean(test, model.form.tests)}")
         self.providers = {
             test: made if isinstance(made, Provider) else Provider(made, timeout, retries) for test, made in providers.items()
         }

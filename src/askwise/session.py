@@ -143,7 +143,7 @@ class Session:
     def undo(self) -> dict[str, Any]:
         """Takes back the last tell, refuse or stop, and returns it as it stands in the trace."""
         if not self._done:
-            raise InputError("there is nothing to undo: nothing was told or refused")
+            raise InputError("there is nothing to undo: no test was answered or refused")
         entry, was_refused = self._done.pop()
         self._take_back(entry, was_refused)
         self._log.append({"do": "undo"})
@@ -163,7 +163,7 @@ class Session:
         """Whether it was not refused before."""
         i = self.model.form.index(test)
         if self._waiting.held[i]:
-            raise InputError(f"test {test!r} was told already, so it cannot be refused; {UNDO}")
+            raise InputError(f"test {test!r} already has a value, so it cannot be refused; {UNDO}")
         if i in self._refused:
             return False
         self._refused[i] = None
@@ -182,7 +182,7 @@ class Session:
         form, waiting = self.model.form, self._waiting
         i = form.index(test)
         if waiting.held[i]:
-            raise InputError(f"test {test!r} was told already; {UNDO}")
+            raise InputError(f"test {test!r} already has a value; {UNDO}")
         answer = form.read(test, value, outside)
         waiting.values[form.columns[i]] = answer.encoded
         waiting.held[i] = True
@@ -210,7 +210,7 @@ class Session:
         most, prices = self._waiting.most, self.model.schema.prices
         if most is not None and (units := self._units()) * prices.unit > most:
             last = self.model.schema.tests[next(reversed(self._values))]
-            raise InputError(f"with test {last!r} this case costs {prices.money(units):g}, and it may cost {float(most):g}; "
+            raise InputError(f"with test {last!r} this case would cost {prices.money(units):g}, but may cost {float(most):g}; "
                              f"{FREE}")  # fmt: skip
 
     def _units(self) -> int:
@@ -318,7 +318,7 @@ class Session:
         if not isinstance(trace, Mapping) or trace.get("format") != TRACE:
             raise StateError(f"this is not the trace of a session; it must have the format {TRACE!r}")
         if strict and trace.get("model") != model.fingerprint:
-            raise StateError("this trace is of another model; load that one, or say strict=False")
+            raise StateError("this trace is of another model; load that one, or use strict=False")
         try:
             at, most = Budget.from_dict(trace["at"]), trace["budget"]
             session = cls(
@@ -347,7 +347,7 @@ class Session:
             case "ask" | "decide":
                 self.next()
             case other:
-                raise StateError(f"nothing is called {other!r}")
+                raise StateError(f"there is no event {other!r}")
 
 
 def next_steps(sessions: Sequence[Session]) -> list[Step]:

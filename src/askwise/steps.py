@@ -163,7 +163,7 @@ class _Told:
         schema, cost, p = self.model.schema, float(self.cost[i]), float(self.belief[i, decision])
         why = self._options(i, None)
         if stopped:
-            reason = "it was told to stop and decide"
+            reason = "stopping was requested"
         elif isinstance(self.q, Constant) or (self._in_order(i) and not self.order):
             reason = "nothing is bought at this point of the frontier"
         elif self._in_order(i) and self.held[i, self.order].all():

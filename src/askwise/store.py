@@ -136,14 +136,14 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Mode
         raise (error if str(path) in str(error) else StateError(f"{str(path)!r} is damaged: {error}")) from None
     except Exception as error:  # whatever a file may say, it is the file that is wrong
         reason = (str(error).splitlines() or [""])[0]
-        raise StateError(f"{str(path)!r} is damaged: it does not hold together ({type(error).__name__}: {reason})") from None
+        raise StateError(f"{str(path)!r} is damaged: its parts do not fit together ({type(error).__name__}: {reason})") from None
 
 
 def _rehearse(model: Model) -> None:
     """Uses every part of a model once, on a case that knows nothing and on one that knows everything."""
     schema, prices = model.schema, model.schema.prices
-    _must(all(isinstance(name, str) for name in (*schema.columns, *schema.tests, *model.known, model.unit)), "names are words")
-    _must(len(set(schema.tests)) == schema.n_tests and len(set(schema.classes)) == schema.n_classes > 1, "names differ")
+    _must(all(isinstance(name, str) for name in (*schema.columns, *schema.tests, *model.known, model.unit)), "names are text")
+    _must(len(set(schema.tests)) == schema.n_tests and len(set(schema.classes)) == schema.n_classes > 1, "names are unique")
     _must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
     _must(set(model.known) <= set(schema.tests), "what is known is a test")
     _must(set(schema.owner.tolist()) == set(range(schema.n_tests)), "each test reveals a column")
@@ -153,13 +153,13 @@ def _rehearse(model: Model) -> None:
     _must(bool(np.isfinite(model.loss).all() and (model.loss >= 0).all() and model.loss.any()), "losses are 0 or more")
     _must(type(model.seed) is int and 0 <= model.seed < 2**63, "the seed is a whole number of 64 bits")
     _must(len(model.at_once) == schema.n_classes and _numbers(model.at_once), "the values of the classes are numbers")
-    _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are told")
+    _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are complete")
     seconds, stake = (model.facts[name] for name in ("seconds", "stake"))
     _must(_numbers([seconds, stake]) and 0 <= seconds < 1e12 and stake > 0, "time and stake are numbers")
     _must(
-        all(_rows(model.facts.get(name, []), n) for name, n in (("records", 5), ("areas", 2))), "the course of training is told"
+        all(_rows(model.facts.get(name, []), n) for name, n in (("records", 5), ("areas", 2))), "the training record is complete"
     )
-    _must(fits(model), "what is bought is told in shares")
+    _must(fits(model), "the shares of bought tests are valid")
     first, costs = model.points[0], [p.cost for p in model.points]
     _must(
         _numbers(
@@ -199,7 +199,7 @@ def _rows(given: Any, n: int) -> bool:
 
 def _must(holds: bool, words: str) -> None:
     if not holds:
-        raise StateError(f"it is not so that {words}")
+        raise StateError(f"its contents fail a check: {words}")
 
 
 def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, path: str) -> Model:
@@ -213,10 +213,10 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         external = Recorded(recorded, [t for t, has in zip(tests, needs, strict=True) if has])  # type: ignore[arg-type]
     if (needs is not None) != (external is not None):
         raise StateError(f"{path!r} was fitted with{'' if needs is not None else 'out'} an existing classifier; "
-                         f"{'hand it over as external=' if needs is not None else 'leave external= out'}")  # fmt: skip
+                         f"{'pass it as external=' if needs is not None else 'leave external= out'}")  # fmt: skip
     if card["own_encoder"] != (network is not None):
-        raise StateError(f"{path!r} was fitted with{'' if card['own_encoder'] else 'out'} an encoder of its user's own; "
-                         f"{'hand it over as network=' if card['own_encoder'] else 'leave network= out'}")  # fmt: skip
+        raise StateError(f"{path!r} was fitted with{'' if card['own_encoder'] else 'out'} a custom encoder; "
+                         f"{'pass it as network=' if card['own_encoder'] else 'leave network= out'}")  # fmt: skip
     prices = Prices(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], _fraction(card["money"]))
     classes = _classes(card["classes"], card["class_type"])
     schema = Schema(tuple(card["columns"]), tests, classes, arrays["owner"], prices, needs)
@@ -230,7 +230,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
             raise StateError(f"{path!r} is damaged: {name!r} is {found}, and should have shape {shape}")
     _must(len(card["points"]) <= MOST_POINTS, f"there are at most {MOST_POINTS} points")
     if network is None:  # arrays of more dimensions would grow when they are added
-        _must(all(value.ndim <= 2 for value in arrays.values()), "arrays are tables or lists")
+        _must(all(value.ndim <= 2 for value in arrays.values()), "arrays have one or two dimensions")
     own: dict[int, Arrays] = {}
     for name, value in arrays.items():
         if name.startswith("point/"):
@@ -275,7 +275,7 @@ def _classes(given: Any, sort: Any) -> tuple[Any, ...]:
     _must(kind is not None and isinstance(given, list), "classes have a type")
     _must(all(type(c) is kind for c in given), "all classes are of one type")
     if kind is str:
-        _must(all(len(c) <= LONGEST_LABEL for c in given) and np.asarray(given).dtype.str == sort, "classes are short")
+        _must(all(len(c) <= LONGEST_LABEL for c in given) and np.asarray(given).dtype.str == sort, "class names are short enough")
     else:
         _must(_numbers(map(float, given)), "classes are finite")
     return tuple(given)
@@ -285,7 +285,9 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) 
     weights = {"forecast": as_judged().astype(np.float32)}  # older files have none
     weights |= {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
     scale, rank = Scale(**card["scale"]), arrays["rank"]
-    _must(_numbers(scale.to_dict().values()) and min(scale.to_dict().values()) > 0 and scale.low < scale.high, "the scale is")
+    _must(
+        _numbers(scale.to_dict().values()) and min(scale.to_dict().values()) > 0 and scale.low < scale.high, "the scale is valid"
+    )
     _must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
     trunks = None
     if network is not None:
@@ -297,5 +299,5 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) 
 
 def _fraction(text: Any) -> Fraction:
     if not isinstance(text, str) or not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
-        raise StateError(f"{text!r:.40} is no amount of money")
+        raise StateError(f"{text!r:.40} is not an amount of money")
     return Fraction(text)

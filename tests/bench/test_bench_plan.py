@@ -85,10 +85,10 @@ def test_a_file_is_known_by_what_is_in_it(tmp_path: Path) -> None:
 
 
 MISTAKES = [
-    ({"metods": []}, "'metods', which means nothing here; did you mean 'methods'?"),
+    ({"metods": []}, "'metods', which is not a setting here; did you mean 'methods'?"),
     ({"data": []}, "`data` is []"),
     ({"data": ["digitz"]}, "there is no data set 'digitz'; for a table of your own give a `file`; did you mean 'digits'?"),
-    ({"data": ["digits", "digits"]}, "the data set 'digits' is there twice"),
+    ({"data": ["digits", "digits"]}, "the data set 'digits' appears twice"),
     ({"data": [3]}, "`data` holds 3"),
     ({"data": [{"name": "digits", "target": "y"}]}, "`target`, which is for files"),
     ({"data": [{"file": "nowhere.csv", "target": "y"}]}, "there is no file 'nowhere.csv'"),
@@ -96,7 +96,7 @@ MISTAKES = [
     ({"methods": [{"name": "random", "only": ["digit"]}]}, "`only` of 'random' names the data 'digit'; did you mean 'digits'?"),
     ({"methods": ["gdsf"]}, "there is no method 'gdsf'; did you mean 'gdfs'?"),
     ({"methods": ["."]}, "the name of a method is '.'; it must be that of a module that can be imported"),
-    ({"methods": ["random", "random"]}, "the label 'random' is there twice; give one of them a label"),
+    ({"methods": ["random", "random"]}, "the label 'random' appears twice; give one of them a label"),
     ({"methods": ["random", {"name": "random", "label": "lots"}]}, "'random' and 'lots' are the same method"),
     ({"methods": [{"name": "random", "imputation": "median"}]}, "`imputation` of 'random' is 'median'; it must be 'mean' or"),
     ({"methods": [{"name": "random", "option": {}}]}, "did you mean 'options'?"),
@@ -120,8 +120,8 @@ MISTAKES = [
     ({"accuracy_at": [-1]}, "a number of `accuracy_at` is -1; it must be a finite number"),
     ({"methods": [{"name": "random", "only": 5}]}, "`only` of 'random' is 5; it must be a list of names"),
     ({"data": [{"name": "digits", "without": 5}]}, "`without` of 'digits' is 5; it must be a list of names"),
-    ({"data": [{"name": "digits", "without": "random"}]}, "it comes to no task, since `only` and `without` leave every method"),
-    ({"methods": [{"name": "random", "only": []}]}, "it comes to no task"),
+    ({"data": [{"name": "digits", "without": "random"}]}, "it has no tasks, because `only` and `without` leave every method"),
+    ({"methods": [{"name": "random", "only": []}]}, "it has no tasks"),
     (
         {"methods": [{"name": "random", "options": {"day": date(2020, 1, 1)}}]},
         "the option 'day' of 'random' is 2020-01-01; a date",
@@ -146,9 +146,9 @@ OF_A_TABLE = [
     ({"ignore": 3}, "`ignore` of 'cases.csv' is 3; it must be a list of names"),
     (
         {"ignore": ["age", "sugar", "count"]},
-        "'cases.csv' has no column beside its target and what `ignore` names; there must be one to buy",
+        "'cases.csv' has no column besides its target and those in `ignore`; leave one as a test",
     ),
-    ({"categorical": "aeg"}, "'cases.csv': column 'aeg' is said to be categorical, but does not exist; did you mean 'age'?"),
+    ({"categorical": "aeg"}, "'cases.csv': column 'aeg' is listed as categorical, but does not exist; did you mean 'age'?"),
     ({"scaling": "rows"}, "'cases.csv': the scaling is 'rows'"),
     ({"costs": 5}, "`costs` of 'cases.csv' is 5; it must be a table like {age = 2}"),
     ({"costs": {"aeg": 1}}, "'cases.csv': the price list names the test 'aeg', which does not exist; did you mean 'age'?"),
@@ -217,11 +217,11 @@ def test_only_a_file_of_rows_is_added_to(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text('minutes = 5\ndata = [{file = "cases.csv", target = "y"}]\nmethods = ["random"]\n')
     (tmp_path / "cases.csv").write_text("a,y\n1,2\n")
     for name, text, says in (
-        ("p.toml", None, "the rows cannot be written to '{}': that is what is read; name another file"),
-        ("cases.csv", None, "the rows cannot be written to '{}': that is what is read; name another file"),
-        ("notes.txt", b"mine\n", "'{}' is there, and its first line is no row of a bench; name another file with --out"),
-        ("noise", b"\xff\x00\xfe", "its first line is no row of a bench"),
-        ("other.jsonl", b'{"data": 1}\n', "its first line is no row of a bench"),
+        ("p.toml", None, "the rows cannot be written to '{}': that file is also an input; name another file"),
+        ("cases.csv", None, "the rows cannot be written to '{}': that file is also an input; name another file"),
+        ("notes.txt", b"mine\n", "'{}' exists, and its first line is not a row of a bench; name another file with --out"),
+        ("noise", b"\xff\x00\xfe", "its first line is not a row of a bench"),
+        ("other.jsonl", b'{"data": 1}\n', "its first line is not a row of a bench"),
         ("rows.jsonl", b'{"task": {}}\n{"be', ""),
         ("cut.jsonl", b'{"began": "2026-0', ""),  # killed while the first row was written
         ("short.jsonl", b'{"b', ""),
@@ -242,6 +242,6 @@ def test_a_dry_run_lists_the_tasks_and_writes_nothing(tmp_path: Path) -> None:
     code, out, err = run("bench", tmp_path / "p.toml", "--dry-run")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "digits random seed 0, 5 min", "digits random seed 1, 5 min", "mine: 2 tasks, 0 of them over before, 2 to do",
+        "digits random seed 0, 5 min", "digits random seed 1, 5 min", "mine: 2 tasks, 0 of them finished before, 2 to do",
     ]  # fmt: skip
     assert [p.name for p in tmp_path.iterdir()] == ["p.toml"]

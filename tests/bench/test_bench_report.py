@@ -256,7 +256,7 @@ def test_damaged_and_old_rows_are_passed_over_with_a_remark(tmp_path):
     assert [r["task"]["method"] for r in found.rows] == ["tree"]
     assert [re.match(r"Line (\d+) of r.jsonl (.*); it was passed over", remark).groups() for remark in found.remarks] == [
         ("1", "is damaged"),
-        ("2", "is no row of a bench, or one of another version: it has no task"),
+        ("2", "is not a row of a bench, or one of another version: it has no task"),
         ("3", "is damaged"),
         ("4", "is of another version: it is done, but has no area"),
         ("5", "has the status 'half', which nobody knows"),
@@ -266,8 +266,8 @@ def test_damaged_and_old_rows_are_passed_over_with_a_remark(tmp_path):
         ("9", "is of another version: its source is 'x.csv'"),
     ]
     _, text, md = page(tmp_path, *lines)
-    assert "Line 2 of rows.jsonl is no row" in text
-    assert "Line 2 of rows.jsonl is no row" in md
+    assert "Line 2 of rows.jsonl is not a row" in text
+    assert "Line 2 of rows.jsonl is not a row" in md
 
 
 def test_a_task_that_was_tried_again_counts_once(tmp_path):

@@ -56,7 +56,7 @@ def test_rows_and_that_nothing_is_run_twice(tmp_path: Path, monkeypatch: pytest.
     path = write(tmp_path, plan='seeds = [0, 1]\nbudgets = ["frontier", {hard = 3}]')
     code, out, err = run("bench", path, "--processes", "1")
     assert (code, err) == (0, "")
-    assert "p: 4 tasks, 0 of them over before, 4 to do" in out
+    assert "p: 4 tasks, 0 of them finished before, 4 to do" in out
     assert "[4/4] digits quick_method seed 1 hard 3: cost 0, score " in out
     assert marks(tmp_path) == ["0", "0", "1", "1"]
     found = rows.read(path.with_suffix(".jsonl"))
@@ -82,7 +82,7 @@ def test_rows_and_that_nothing_is_run_twice(tmp_path: Path, monkeypatch: pytest.
     path.write_text(path.read_text().replace('["digits"]', '[{name = "mnist", seeds = 1}, "digits"]'))
     code, out, _ = run("bench", path, "--processes", "1")
     assert code == 1
-    assert "p: 4 tasks, 2 of them over before, 2 to do" in out
+    assert "p: 4 tasks, 2 of them finished before, 2 to do" in out
     assert "mnist quick_method seed 0: failed: " in out
     assert "InputError" not in out  # a whole sentence needs no name
     assert "1 done, 1 failed" in out
@@ -115,10 +115,16 @@ def test_refusals_failures_and_crashes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "says"),
     [
-        ({"name": "nowhere.method"}, "method 'nowhere.method' is no module that can be imported here: No module named 'nowhere'"),
+        (
+            {"name": "nowhere.method"},
+            "method 'nowhere.method' is not a module that can be imported here: No module named 'nowhere'",
+        ),
         ({"name": "os.path"}, "method 'os.path' has no function 'points'; it must have one"),
         ({"name": "os.path", "budgets": [{"hard": 1}]}, "method 'os.path' has no function 'fit'; it must have one"),
-        ({"name": "fitting.alone"}, "method 'fitting.alone' makes no frontier, it only fits for a budget; give it budgets"),
+        (
+            {"name": "fitting.alone"},
+            "method 'fitting.alone' has no function for a whole frontier, only for a budget; give it budgets",
+        ),
         ({"name": "breaking.off"}, "SyntaxError: '(' was never closed"),
         ({"name": "random"}, "method 'random' comes from two packages, "),
     ],
@@ -154,7 +160,7 @@ def test_killed_in_the_middle_it_leaves_no_process_and_goes_on(tmp_path: Path) -
     (tmp_path / "go on").touch()
     code, said, err = run("bench", path, "--processes", "2")
     assert (code, err) == (0, "")
-    assert f"8 tasks, {len(before)} of them over before, {8 - len(before)} to do" in said
+    assert f"8 tasks, {len(before)} of them finished before, {8 - len(before)} to do" in said
     assert sorted(r["task"]["seed"] for r in rows.read(out)) == list(range(8))
     begun = marks(tmp_path)
     assert begun == ["0", "1", "2", "2", "3", "4", "5", "6", "7"]  # only what was running when it was killed is run again
@@ -212,7 +218,7 @@ def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Pa
     ("target", "says"),
     [
         (np.arange(40) / 7, "the target 'y' has 40 different values in 40 rows; it must be a class that many rows share"),
-        ([0, 1] * 19 + [None, 0], "the target 'y' is missing in row 38; remove such rows"),
+        ([0, 1] * 19 + [None, 0], "the target 'y' is missing in line 40 of 'cases.csv'; remove such rows"),
         ([0] * 39 + [1], None),
     ],
 )

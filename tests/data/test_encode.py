@@ -213,7 +213,7 @@ def test_numbers_that_are_names():
     # files tell 10 from 10.0 and '10' by chance
     for values in ([10, 20], [10.0, 20.0], ["10", "20"], pd.Series([10, 20], dtype="category")):
         assert encoding.transform({"zip": values, "age": [0, 0]})[:, :2].tolist() == [[1, 0], [0, 1]]
-    with pytest.raises(InputError, match=r"column 'zap' is said to be categorical, but does not exist; did you mean 'zip'\?"):
+    with pytest.raises(InputError, match=r"column 'zap' is listed as categorical, but does not exist; did you mean 'zip'\?"):
         Encoding.fit(X, categorical=["zap"])
 
 

@@ -48,7 +48,7 @@ def test_a_sheet_is_a_table(tmp_path):
     assert read_cells(path)[1] == ["ann", "34", "2024-05-31", "True", "40,9"]
     with pytest.raises(InputError, match=r"'cases.xlsx' has no sheet 'secnd'; did you mean 'second'\?"):
         read_table(path, how=Reading(sheet="secnd"))
-    with pytest.raises(InputError, match=r"--sep is for text files, and 'cases.xlsx' is none"):
+    with pytest.raises(InputError, match=r"--sep is only for text files; leave it out for 'cases.xlsx'"):
         read_table(path, how=Reading(sep=";"))
 
 
@@ -57,7 +57,7 @@ def test_a_sheet_is_a_table(tmp_path):
     [
         ([], "its sheet is empty"),
         ([["a", "b"]], "'cases.xlsx' has no rows"),
-        ([["a", "a"], [1, 2]], "the column 'a' is there twice"),
+        ([["a", "a"], [1, 2]], "the column 'a' appears twice"),
         ([["a", None, "c"], [1, 2, 3]], "column 2 of 'cases.xlsx' has no name; the first row of the sheet must name all columns"),
         ([["a"], [1, 2]], "a row of 2 values for 1 names of columns"),
         (
@@ -97,9 +97,13 @@ OPEN = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/
             OPEN + b'<row r="999999999"><c r="A999999999"><v>1</v></c></row></sheetData></worksheet>',
             "has more than 1,048,576",
         ),
-        (SHEET, OPEN + b'<row r="1"><c r="A1" t="s"><v>77</v></c></row></sheetData></worksheet>', "damaged, or no .xlsx file"),
-        (SHEET, b"<worksheet", "damaged, or no .xlsx file"),
-        ("xl/workbook.xml", b"no xml", "damaged, or no .xlsx file"),
+        (
+            SHEET,
+            OPEN + b'<row r="1"><c r="A1" t="s"><v>77</v></c></row></sheetData></worksheet>',
+            "damaged, or not an .xlsx file",
+        ),
+        (SHEET, b"<worksheet", "damaged, or not an .xlsx file"),
+        ("xl/workbook.xml", b"no xml", "damaged, or not an .xlsx file"),
     ],
 )
 def test_hostile_files_are_refused_before_they_are_unpacked(tmp_path, part, data, message, monkeypatch):
@@ -122,7 +126,9 @@ def test_wide_rows_of_nothing_are_counted(tmp_path, monkeypatch):
 
 def test_what_is_no_workbook(tmp_path):
     (tmp_path / "cases.xlsx").write_bytes(b"\xd0\xcf\x11\xe0 an old file, or one with a password")
-    with pytest.raises(InputError, match=r"it is no .xlsx file, or protected by a password; open it in a spreadsheet program"):
+    with pytest.raises(
+        InputError, match=r"it is not an .xlsx file, or it is protected by a password; open it in a spreadsheet program"
+    ):
         read_table(tmp_path / "cases.xlsx")
 
 

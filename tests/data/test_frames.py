@@ -65,7 +65,7 @@ def test_names_that_are_not_words_become_words():
         ([[1, 2], [3]], "differ in length"),
         (np.zeros(3), r"shape \(3,\); it must be rows x columns"),
         (np.zeros((1, 2, 3)), "must be rows x columns"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the column 'a' is there twice"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the column 'a' appears twice"),
     ],
 )
 def test_what_is_no_table_is_refused(X, message):
@@ -128,8 +128,8 @@ def test_parquet(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b,a\n1,2,3\n", "the column 'a' is there twice"),
-        ("a,b,a \n1,2,3\n", "the column 'a' is there twice"),
+        ("a,b,a\n1,2,3\n", "the column 'a' appears twice"),
+        ("a,b,a \n1,2,3\n", "the column 'a' appears twice"),
         (",b\n0,1\n", r"column 1 of 'cases.csv' has no name; .*index=False"),
         ("a,b\n", "'cases.csv' has no rows"),
         ("", "'cases.csv' cannot be read as a table"),
@@ -150,7 +150,7 @@ def test_a_file_that_is_not_there_or_of_an_unknown_sort(tmp_path):
     with pytest.raises(InputError, match=r"there is no file '.*cases.csv'"):
         read_table(tmp_path / "cases.csv")
     with pytest.raises(
-        InputError, match=r"'cases.xls' is of an unknown sort; its name must end in .csv, .csv.gz, .tsv, .xlsx, .parquet"
+        InputError, match=r"'cases.xls' has an unknown format; its name must end in .csv, .csv.gz, .tsv, .xlsx, .parquet"
     ):
         read_table(tmp_path / "cases.xls")
     (tmp_path / "folder.csv").mkdir()

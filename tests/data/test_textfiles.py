@@ -91,7 +91,7 @@ def test_what_nobody_can_tell_is_asked_for(tmp_path, number, sep):
 
 def test_a_given_decimal_mark_must_fit(tmp_path):
     with pytest.raises(
-        InputError, match=r"column 'a' holds '0.5' in line 2, which is no number with the decimal mark ','; correct"
+        InputError, match=r"column 'a' holds '0.5' in line 2, which is not a number with the decimal mark ','; correct"
     ):
         read(tmp_path, "a;b\n0.5;1\n", decimal=",")
 

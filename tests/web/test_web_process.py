@@ -197,7 +197,7 @@ def test_the_command_line_refuses_in_one_sentence(model_files, capsys, tmp_path)
     (tmp_path / "patients.askwise").write_bytes(model_files[0].read_bytes())
     wrong = {
         "set a token": [model_files[0], "--host", "0.0.0.0"],
-        "two models called 'patients'": [model_files[0], tmp_path / "patients.askwise"],
+        "two models are called 'patients'": [model_files[0], tmp_path / "patients.askwise"],
         "there is no file": [tmp_path / "nothing.askwise"],
         "--max-body": [model_files[0], "--max-body", "0"],
         "cannot listen": [model_files[0], "--port", "70000"],

@@ -83,7 +83,7 @@ def what_is_wrong(row: Row) -> str | None:
     """Why a row cannot be used, as the end of a sentence."""
     task = row.get("task")
     if not isinstance(task, dict):
-        return "is no row of a bench, or one of another version: it has no task"
+        return "is not a row of a bench, or one of another version: it has no task"
     task = told(task)
     for name, kind in TASK.items():
         if not isinstance(task.get(name), kind):

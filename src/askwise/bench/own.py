@@ -77,7 +77,7 @@ def _tests(source: dict[str, Any], names: Sequence[str]) -> list[str]:
             raise InputError(f"{source['file']!r} has no column {name!r}; {did_you_mean(name, names)}")
     tests = [name for name in names if name not in _gone(source)]
     if not tests:
-        raise InputError(f"{source['file']!r} has no column beside its target and what `ignore` names; there must be one to buy")
+        raise InputError(f"{source['file']!r} has no column besides its target and those in `ignore`; leave one as a test")
     return tests
 
 

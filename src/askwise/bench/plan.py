@@ -134,7 +134,7 @@ def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
     for kind, names in (("data set", [d["name"] for d in data]), ("label", [m["label"] for m in methods])):
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
-            raise InputError(f"the {kind} {twice!r} is there twice" + ("; give one of them a label" if kind == "label" else ""))
+            raise InputError(f"the {kind} {twice!r} appears twice" + ("; give one of them a label" if kind == "label" else ""))
     labels = [m["label"] for m in methods]
     for d in data:
         for label in d["without"]:
@@ -150,7 +150,7 @@ def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
             tasks += _tasks(_joined(given, d, m), d, m, folder)
     if not tasks:
         raise InputError(
-            "it comes to no task, since `only` and `without` leave every method out of every data set; allow one at least"
+            "it has no tasks, because `only` and `without` leave every method out of every data set; allow at least one"
         )
     labels_of: dict[str, str] = {}
     for task in tasks:
@@ -396,4 +396,4 @@ def _names(given: Any, what: str) -> list[str]:
 def _known(given: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
     for name in given:
         if name not in names:
-            raise InputError(f"{where} has {name!r}, which means nothing here; {did_you_mean(name, names)}")
+            raise InputError(f"{where} has {name!r}, which is not a setting here; {did_you_mean(name, names)}")

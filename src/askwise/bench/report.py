@@ -44,7 +44,7 @@ DIFFERENCES = (
 def report(paths: Sequence[Path], out: Path, title: str = "", against: str | None = None) -> list[Path]:
     """Reads rows, writes the HTML page, the Markdown page and its pictures; what was written, in this order."""
     if out.suffix != ".html":
-        raise InputError(f"the report is to be written to {str(out)!r}; end its name in .html")
+        raise InputError(f"the report cannot be written to {str(out)!r}; end its name in .html")
     check_out(out, "the report", paths)
     found = gathered(paths)
     found = replace(found, rows=tuple(told_apart(found.rows)))  # of frontiers and budgets together: one name in all tables

@@ -38,7 +38,7 @@ def check(path: Path) -> None:
     """Refuses a file that is there and begins with something else than a row; of the first row a crash may have left little."""
     if is_special(path) and str(path) != os.devnull:
         raise InputError(f"the rows cannot be written to {str(path)!r}: that is a device or a pipe, and they are read again when "
-                         "the bench goes on; name a file")  # fmt: skip
+                         "the bench continues; name a file")  # fmt: skip
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -49,7 +49,7 @@ def check(path: Path) -> None:
     except (ValueError, RecursionError):
         ours = BEGINNING.startswith(first[: len(BEGINNING)])
     if not ours:
-        raise InputError(f"{str(path)!r} is there, and its first line is no row of a bench; name another file with --out")
+        raise InputError(f"{str(path)!r} exists, and its first line is not a row of a bench; name another file with --out")
 
 
 def append(path: Path, row: Row) -> None:

@@ -90,7 +90,7 @@ def told(row: Row) -> str:
 
 
 def _summary(plan: Plan, todo: int) -> None:
-    print(f"{plan.name}: {len(plan.tasks)} tasks, {len(plan.tasks) - todo} of them over before, {todo} to do", flush=True)
+    print(f"{plan.name}: {len(plan.tasks)} tasks, {len(plan.tasks) - todo} of them finished before, {todo} to do", flush=True)
 
 
 def commit() -> str | None:

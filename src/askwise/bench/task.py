@@ -97,7 +97,7 @@ def ready(task: Task) -> Learn:
     function = getattr(method, name, None)
     if not callable(function):
         if callable(getattr(method, "fit", None)):
-            raise InputError(f"method {task.method!r} makes no frontier, it only fits for a budget; give it budgets")
+            raise InputError(f"method {task.method!r} has no function for a whole frontier, only for a budget; give it budgets")
         raise InputError(f"method {task.method!r} has no function {name!r}; it must have one")
     wishes = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
     keywords = keywords_of(function, task, wishes)
@@ -120,7 +120,7 @@ def method_of(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise InputError(f"method {name!r} is no module that can be imported here: {error}") from error
+        raise InputError(f"method {name!r} is not a module that can be imported here: {error}") from error
 
 
 def keywords_of(function: Callable[..., Any], task: Task, wishes: dict[str, Any]) -> dict[str, Any]:

@@ -101,12 +101,12 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument("--costs", type=Path, metavar="FILE", help="prices; without it every column costs 1")
     for name in ("setup", "derived", "reveals", "loss"):
         fit.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"{name}, see below")
-    fit.add_argument("--class-weight", choices=["balanced", "none"], help="weigh classes by how rare they are, or not at all")
+    fit.add_argument("--class-weight", choices=["balanced", "none"], help="more weight for rare classes, or the same for all")
     fit.add_argument("--known", metavar="NAMES", help="columns known before the start, separated by commas")
     fit.add_argument("--categorical", metavar="NAMES", help="columns of numbers that are only codes, separated by commas")
-    fit.add_argument("--ignore", metavar="NAMES", help="columns that are no tests, separated by commas")
-    fit.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it is no test")
-    fit.add_argument("--external", metavar="COLUMN", help="column that holds what a classifier you already have says")
+    fit.add_argument("--ignore", metavar="NAMES", help="columns to leave out, separated by commas")
+    fit.add_argument("--ids", metavar="COLUMN", help="column with the names of the cases; it is not a test")
+    fit.add_argument("--external", metavar="COLUMN", help="column with the answers of a classifier you already have")
     fit.add_argument("--external-needs", metavar="NAMES", help="tests it needs, separated by commas (default: all)")
     fit.add_argument("--algorithm", choices=["family", "paper"], default="family",
                      help="one training for every price and every budget (default), or the paper's, for one budget")  # fmt: skip
@@ -114,10 +114,10 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument("--seed", type=int, default=0)
     fit.add_argument("--time-limit", metavar="TIME",
                      help="for each training: 90, 90s, 5m, 1h (default: by the size of the data)")  # fmt: skip
-    fit.add_argument("--resume", action="store_true", help="go on with an interrupted fit that wrote to the same --out")
-    fit.add_argument("--unit", default="", help="of the prices, for showing")
+    fit.add_argument("--resume", action="store_true", help="continue an interrupted fit with the same --out")
+    fit.add_argument("--unit", default="", help="unit of the prices, for display")
     fit.add_argument("--out", type=Path, metavar="FILE", help="model to write (default: model.askwise, or the data's name)")
-    fit.add_argument("--quiet", action="store_true", help="no progress")
+    fit.add_argument("--quiet", action="store_true", help="do not show progress")
     _budget(fit)
     _json(fit)
 
@@ -140,14 +140,14 @@ def parser() -> argparse.ArgumentParser:
     _budget(evaluate)
     _json(evaluate)
 
-    ask = command("ask", _ask, "decide one case, question by question, or play it for the rows of a file")
+    ask = command("ask", _ask, "decide one case, question by question, or simulate that for the rows of a file")
     ask.add_argument("model", type=Path)
     ask.add_argument("--known", metavar="TEST=VALUE", action="append", help="what is known already; may be given several times")
-    ask.add_argument("--budget", metavar="B", help="what this case may cost at most")
-    ask.add_argument("--case-id", metavar="ID", help="the name of the case, on which the draw of a mixture depends")
-    ask.add_argument("--trace", type=Path, metavar="FILE", help="JSON to write: all that was asked, answered, paid and believed")
+    ask.add_argument("--budget", metavar="B", help="the most that this case may cost")
+    ask.add_argument("--case-id", metavar="ID", help="name of the case; a mixture of two policies draws by it")
+    ask.add_argument("--trace", type=Path, metavar="FILE", help="JSON file to write: questions, answers, payments, probabilities")
     ask.add_argument("--simulate", type=Path, metavar="FILE", help="cases whose rows give the answers, instead of a person")
-    ask.add_argument("--ids", metavar="COLUMN", help="of that file: the column that names the cases")
+    ask.add_argument("--ids", metavar="COLUMN", help="column of that file with the names of the cases")
     _reading(ask)
     _budget(ask)
     _json(ask)
@@ -171,22 +171,22 @@ def parser() -> argparse.ArgumentParser:
     )
     about.add_argument("model", type=Path)
     _test(about)
-    about.add_argument("--target", metavar="COLUMN", help="of that file: the column that holds the class")
-    about.add_argument("--ids", metavar="COLUMN", help="of that file: the column that names the cases")
+    about.add_argument("--target", metavar="COLUMN", help="column of that file with the class")
+    about.add_argument("--ids", metavar="COLUMN", help="column of that file with the names of the cases")
     _reading(about)
     about.add_argument("--data", metavar="NAME", help="measure on the test rows of a named data set instead of a file")
     about.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to write to")
     _budget(about)
 
     serve = command("serve", _serve, "answer cases over HTTP, and show a page for people")
-    serve.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="model files; each is called as its file is")
+    serve.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="model files; each model is named after its file")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
-    serve.add_argument("--port", type=int, default=8000, help="0 takes any that is free (default: 8000)")
+    serve.add_argument("--port", type=int, default=8000, help="0 picks a free one (default: 8000)")
     serve.add_argument("--token", help="what clients must send; better in the variable ASKWISE_TOKEN, where others cannot see it")
     proxy = "address of a proxy in front of the service, whose X-Forwarded-For and -Proto are believed; may be repeated"
     serve.add_argument("--trusted-proxy", action="append", default=[], metavar="ADDRESS", help=proxy)
     serve.add_argument("--log-values", action="store_true", help="write the values of cases into the log")
-    serve.add_argument("--echo", action="store_true", help="also answer /api/echo, to measure against")
+    serve.add_argument("--echo", action="store_true", help="also answer /api/echo, a baseline for load tests")
     for limit in fields(Limits):
         kind, words = type(limit.default), limit.metadata["words"]
         option = "--" + limit.name.replace("_", "-")
@@ -203,15 +203,15 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--processes", type=int, metavar="N", help="tasks at a time on this machine (default: one for each core)")
     bench.add_argument("--engine", default="local", metavar="ENGINE",
                        help="local (default), dask for a cluster on this machine, or dask://HOST:PORT")  # fmt: skip
-    bench.add_argument("--dry-run", action="store_true", help="only say what would be run")
+    bench.add_argument("--dry-run", action="store_true", help="only show what would run")
 
     report = command(
         "bench report", _bench_report, "one page about the rows of benches, in HTML and Markdown, from the rows alone"
     )
     report.add_argument("rows", type=Path, nargs="+", metavar="ROWS", help="files that askwise bench has written")
     report.add_argument("--out", type=Path, metavar="FILE", help="page to write, .html (default: the first ROWS with .html)")
-    report.add_argument("--title", default="", help="of the page (default: from the names of the plans)")
-    report.add_argument("--against", metavar="METHOD", help="compare this method with each other (default: the best of each set)")
+    report.add_argument("--title", default="", help="title of the page (default: from the names of the plans)")
+    report.add_argument("--against", metavar="METHOD", help="compare this method with the others (default: the best on each set)")
     return top
 
 
@@ -237,7 +237,7 @@ def _test(sub: argparse.ArgumentParser) -> None:
 
 def _budget(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--average-budget", metavar="B", help="mean cost per case")
-    sub.add_argument("--hard-budget", metavar="B", help="what no case may exceed")
+    sub.add_argument("--hard-budget", metavar="B", help="the most that any case may cost")
     sub.add_argument("--price", metavar="LAMBDA", help="loss per unit of cost")
 
 

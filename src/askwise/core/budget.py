@@ -36,7 +36,7 @@ class Budget:
         for name in ("lam", "average", "hard"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine is not None and theirs is not None and mine != theirs:
-                raise InputError(f"{self} & {other} gives two values of one kind; give one")
+                raise InputError(f"{self} & {other} sets the same limit twice; set it once")
             parts[name] = theirs if mine is None else mine
         return Budget(**parts)
 

@@ -56,7 +56,7 @@ def load_moments(optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
 def same_run(theirs: dict[str, Any] | None, mine: dict[str, Any]) -> None:
     """A checkpoint must be of the very run that is to go on."""
     if not isinstance(theirs, dict):
-        raise StateError("this is no checkpoint of a training run")
+        raise StateError("this is not a checkpoint of a training run")
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise StateError(f"the checkpoint belongs to another run: its {name} is {theirs.get(name)}, here it is {value}")

@@ -17,11 +17,11 @@ Doubles = NDArray[np.float64]
 
 
 def distinct(names: Sequence[Any], what: str) -> None:
-    """Refuses a name that is there twice."""
+    """Refuses a name that appears twice."""
     seen: set[Any] = set()
     for name in names:
         if name in seen:
-            raise InputError(f"the {what} {name!r} is there twice; every {what} needs a name of its own")
+            raise InputError(f"the {what} {name!r} appears twice; every {what} needs its own name")
         seen.add(name)
 
 
@@ -135,7 +135,7 @@ def known(given: Any, tests: Sequence[str], available: Bools | None, n: int) -> 
         mask = np.zeros((n, len(tests)), bool)
         for name in array.tolist():
             if name not in tests:
-                raise InputError(f"the test {name!r} is said to be known, but does not exist; {did_you_mean(name, tests)}")
+                raise InputError(f"the test {name!r} is listed as known, but does not exist; {did_you_mean(name, tests)}")
             mask[:, list(tests).index(name)] = True
         return mask if available is None else mask & available
     if array.shape != (n, len(tests)) or array.dtype != bool:
@@ -197,7 +197,7 @@ def by_class(given: Any, classes: Sequence[Any], what: str) -> Any:
     for truth in classes:
         for decision in classes:
             if decision not in rows[truth]:
-                raise InputError(f"{what} does not say what deciding {decision!r} where {truth!r} is true loses; say it")
+                raise InputError(f"{what} has no loss for deciding {decision!r} where {truth!r} is true; add it")
     return [[rows[truth][decision] for decision in classes] for truth in classes]
 
 

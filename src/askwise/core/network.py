@@ -57,7 +57,7 @@ class Convolutional(nn.Module):
         if len(schema.columns) != rows * columns:
             raise InputError(f"pictures of {rows} x {columns} need {rows * columns} columns; there are {len(schema.columns)}")
         if not channels:
-            raise InputError("channels is empty; it must be the channels of at least one convolution, such as (16, 32)")
+            raise InputError("channels is empty; it must hold the channels of at least one convolution, such as (16, 32)")
         self.shape, self.mirror = (rows, columns), mirror
         self.owner: Tensor
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)

@@ -122,7 +122,7 @@ class Prices:
                 sources[position(name, "`derived`"), position(source, f"derived test {name!r}")] = True
         circle = _circle(sources)
         if circle is not None:
-            raise InputError(f"derived test {tests[circle]!r} is computed from itself; remove the circle")
+            raise InputError(f"derived test {tests[circle]!r} is computed from itself, in a circle; remove one of its sources")
 
         member = np.zeros((len(tests), len(setup)), bool)
         for g, (name, (_, members)) in enumerate(setup.items()):

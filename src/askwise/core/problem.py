@@ -177,7 +177,7 @@ class Problem:
         labels = None if y is None else checks.codes(y, schema.classes, n, "the target")
         mask = None if known is None else checks.known(known, schema.tests, available, n)
         if external is not None and schema.external_needs is None:
-            raise InputError("there are answers of an existing classifier, but the schema does not say which tests it needs")
+            raise InputError("answers of an existing classifier are given, but the schema does not say which tests it needs")
         if external is None and schema.external_needs is not None:
             raise InputError("the schema has an existing classifier, but its answers for these rows are not given")
         answers = None if external is None else checks.codes(external, schema.classes, n, "the existing classifier")

@@ -92,14 +92,14 @@ class Form:
             return _read(test, parts[0], value, outside)
         names = [part.name for part in parts]
         if not isinstance(value, Mapping):
-            raise InputError(f"test {test!r} reveals {len(parts)} columns, and was told {_short(value)}; "
-                             f"it must be a value for each: {', '.join(map(repr, names))}")  # fmt: skip
+            raise InputError(f"test {test!r} reveals {len(parts)} columns, and its value is {_short(value)}; "
+                             f"there must be a value for each: {', '.join(map(repr, names))}")  # fmt: skip
         for name in value:
             if name not in names:
                 raise InputError(f"test {test!r} does not reveal the column {_short(name)}; {did_you_mean(name, names)}")
         for name in names:
             if name not in value:
-                raise InputError(f"test {test!r} was told without its column {name!r}; {REFUSE}")
+                raise InputError(f"test {test!r} has no value for its column {name!r}; {REFUSE}")
         each = [_read(test, part, value[part.name], outside) for part in parts]
         shown = {name: answer.value for name, answer in zip(names, each, strict=True)}
         return Answer(shown if len(parts) > 1 else each[0].value, np.hstack([answer.encoded for answer in each]))
@@ -114,32 +114,32 @@ def _field(part: Column) -> Field:
 
 def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
     if missing(value) or (isinstance(value, str) and not value.strip()):
-        raise InputError(f"{_where(test, part)} was told without a value; {REFUSE}")
+        raise InputError(f"{_where(test, part)} has no value; {REFUSE}")
     if part.kind in (CATEGORY, ORDINAL):
         return _category(test, part, value, outside)
     number = _READ[part.kind](value)
     if number is None or not math.isfinite(number):
-        raise InputError(f"{_where(test, part)} was told {_short(value)}; it must be {right(part.kind)}")
+        raise InputError(f"the value of {_where(test, part)} is {_short(value)}; it must be {right(part.kind)}")
     encoded = part.encoded(number)
     if abs(encoded) > LARGEST:
-        raise InputError(f"{_where(test, part)} was told {_short(value)}, which is too large")
+        raise InputError(f"the value of {_where(test, part)} is {_short(value)}, which is too large")
     seen = outside or part.kind == BOOLEAN or part.low is None or part.high is None or part.low <= number <= part.high
     if not seen:
         low, high = (_shown(part.kind, end) for end in (part.low, part.high) if end is not None)
-        raise InputError(f"{_where(test, part)} was told {_shown(part.kind, number)}, but training saw {low} to {high}; "
+        raise InputError(f"the value of {_where(test, part)} is {_shown(part.kind, number)}, but training saw {low} to {high}; "
                          f"correct it, or {OUTSIDE}")  # fmt: skip
     return Answer(_shown(part.kind, number), encoded)
 
 
 def _category(test: str, part: Column, value: Any, outside: bool) -> Answer:
     if not isinstance(value, (str, bytes, int, float, np.generic)):
-        raise InputError(f"{_where(test, part)} was told {_short(value)}; it must be a word, {_known(part)}")
+        raise InputError(f"the value of {_where(test, part)} is {_short(value)}; it must be a word, {_known(part)}")
     word = label(value)
     name = part.category(word) or word
     if name not in part.categories and (not outside or part.kind == ORDINAL):
-        seen = "is none of its common values" if part.others else "training did not see"
+        seen = "is not one of its common values" if part.others else "training did not see"
         way_out = "" if part.kind == ORDINAL else f"; correct it, or {OUTSIDE}"
-        raise InputError(f"{_where(test, part)} was told {_short(name)}, which {seen}; {_known(part)}{way_out}")
+        raise InputError(f"the value of {_where(test, part)} is {_short(name)}, which {seen}; {_known(part)}{way_out}")
     return Answer(name, part.encoded(name))
 
 

@@ -46,7 +46,7 @@ def settle(
             where = f"column {name!r} holds {value!r} in {place(int((codes == list(some).index(value)).argmax()))}"
             if mark is not None:
                 raise InputError(
-                    f"{where}, which is no number with the decimal mark {mark!r}; correct it, or leave --decimal out"
+                    f"{where}, which is not a number with the decimal mark {mark!r}; correct it, or leave --decimal out"
                 )
             point, comma = (notation.plain(value, m) for m in notation.MARKS)
             raise InputError(f"{where}, which is {point} or {comma}; say which is the decimal mark: --decimal . or --decimal ,")

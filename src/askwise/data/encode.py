@@ -175,7 +175,7 @@ class Encoding:
         for name in chosen:
             if name not in table.names:
                 raise InputError(
-                    f"column {name!r} is said to be categorical, but does not exist; {did_you_mean(name, table.names)}"
+                    f"column {name!r} is listed as categorical, but does not exist; {did_you_mean(name, table.names)}"
                 )
         if not len(table):
             raise InputError("there are no rows")

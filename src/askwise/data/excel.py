@@ -79,7 +79,7 @@ def _sheet(file: Path, how: Reading, values: bool = True) -> Iterator[Iterator[t
     except Exception as error:  # of a damaged file openpyxl raises whatever comes: KeyError, TypeError, errors of XML
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"the file {file.name!r} cannot be read as a table: it is damaged, or no .xlsx file ({reason})"
+            f"the file {file.name!r} cannot be read as a table: it is damaged, or not an .xlsx file ({reason})"
         ) from None
 
 
@@ -89,7 +89,7 @@ def _check_sizes(file: Path) -> None:
             parts = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
         raise InputError(
-            f"the file {file.name!r} cannot be read as a table: it is no .xlsx file, or protected by a password; "
+            f"the file {file.name!r} cannot be read as a table: it is not an .xlsx file, or it is protected by a password; "
             "open it in a spreadsheet program and save it as .xlsx or .csv"
         ) from None
     large = [part for part in parts if part.file_size > MOST_BYTES_BESIDE and part.filename.endswith((".xml", ".rels"))]

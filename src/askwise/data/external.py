@@ -62,7 +62,7 @@ def features(external: Any, X: Any) -> Any:
     external.answers(X)  # or it says what is wrong
     names = [name for name in columns_of(X) if name != external.column]
     if not names:
-        raise InputError(f"there are no columns beside {external.column!r}, so nothing can be bought")
+        raise InputError(f"there are no columns besides {external.column!r}, so nothing can be bought")
     return {name: column(X, name) for name in names}
 
 
@@ -82,7 +82,7 @@ def fitted_on(classifier: Any, names: Sequence[str]) -> list[str]:
         return list(names)
     for name in named:
         if name not in names:
-            raise InputError(f"the existing classifier needs the column {name!r}, which is not there")
+            raise InputError(f"the existing classifier needs the column {name!r}, which does not exist")
     return [str(n) for n in named]
 
 

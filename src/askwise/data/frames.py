@@ -197,7 +197,7 @@ def checked_ending(file: Path, how: Reading) -> str:
     """How the name of a file ends, which says what it is. Options that mean nothing for it are refused."""
     ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
     if ending is None:
-        raise InputError(f"the file {file.name!r} is of an unknown sort; its name must end in {', '.join(_ENDINGS)}")
+        raise InputError(f"the file {file.name!r} has an unknown format; its name must end in {', '.join(_ENDINGS)}")
     if ending in (PARQUET, EXCEL):
         how.refuse(("sep", "encoding"), file.name, "text files")
     if ending == PARQUET:

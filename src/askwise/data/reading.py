@@ -45,7 +45,7 @@ class Reading:
         """Where these options can mean nothing for a file, they are refused: somebody expects something of them."""
         for name in names:
             if getattr(self, name) is not None:
-                raise InputError(f"--{name} is for {files}, and {file!r} is none; leave it out")
+                raise InputError(f"--{name} is only for {files}; leave it out for {file!r}")
 
 
 OPTIONS = tuple(option.name for option in fields(Reading))

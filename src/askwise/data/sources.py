@@ -76,7 +76,7 @@ def _verify(path: Path, expected: str) -> None:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
         raise InputError(f"the file {path.name!r} is not the one we know: its SHA-256 begins with {found[:12]}, not with "
-                         f"{expected[:12]}; get it again, or say verify=False if you made it yourself")  # fmt: skip
+                         f"{expected[:12]}; get it again, or use verify=False if you made it yourself")  # fmt: skip
 
 
 def _fetch(card: Card) -> Arrays:

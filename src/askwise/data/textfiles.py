@@ -117,7 +117,7 @@ def _marked(file: Path) -> str:
         if head.startswith(mark):
             return name
     if b"\0" in head:
-        raise InputError(f"the file {file.name!r} holds zero bytes, so it is no text, or UTF-16 without a mark at its start; "
+        raise InputError(f"the file {file.name!r} holds zero bytes, so it is not text, or UTF-16 without a mark at its start; "
                          "give its encoding with --encoding, such as utf-16-le")  # fmt: skip
     return "utf-8"
 

@@ -61,7 +61,7 @@ def guess(values: Any, place: Place, max_categories: int) -> str:
     if sort in "bM":
         return BOOLEAN if sort == "b" else TIME
     if sort == "c":
-        raise InputError(f"Complex data not supported: column {place.column!r} holds complex numbers; give real ones")
+        raise InputError(f"Complex data not supported: column {place.column!r} holds complex numbers; use real numbers")
     found = distinct(values, place)
     if found.values and all(isinstance(v, date) for v in found.values):  # so Parquet gives days
         return TIME

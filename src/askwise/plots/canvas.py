@@ -144,6 +144,6 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> Path:
     path = Path(path)
     ending = path.suffix.lower()
     if ending not in LEFT_OUT:
-        raise InputError(f"{path.name!r} does not say what kind of picture to write; end it in .png or .svg")
+        raise InputError(f"{path.name!r} has no ending for a picture; end it in .png or .svg")
     write_whole(path, drawn(figure, ending, dpi))
     return path

@@ -101,7 +101,7 @@ def load_models(paths: list[Path]) -> dict[str, Model]:
     for path in paths:
         name = path.stem
         if name in models:
-            raise InputError(f"there are two models called {name!r}; rename one of the files")
+            raise InputError(f"two models are called {name!r}; rename one of the files")
         models[name] = load(path)
         models[name].session(case_id="0").next()  # also warms up what is computed once
     return models

@@ -29,6 +29,7 @@ LEVELS = [
         "plots",
         "model",
         "providers",
+        "calls",
         "usage",
         "report",
     },

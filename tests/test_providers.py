@@ -10,7 +10,8 @@ import pytest
 
 from askwise import AverageBudget, Provider, Unavailable
 from askwise.asking import simulated
-from askwise.errors import InputError
+from askwise.calls import HANGING
+from askwise.errors import InputError, ProviderError
 from models import answer, family, lacking, paper, table
 
 ROWS, _ = table(40, seed=9)
@@ -277,3 +278,221 @@ def test_an_error_says_of_which_case():
         model().decide_many([0, 1, 2], providers)
     with pytest.raises(InputError, match=r"^case 1: there is no test 'agee'"):
         model().decide_many([0, 1], providers, known=[{}, {"agee": 1}])
+
+
+# ------------------------------------------------------------------ whatever is raised
+
+
+class Rude(BaseException):
+    """Not an Exception, and none of Python's own."""
+
+
+def raising(error):
+    def fetch(case):
+        raise error
+
+    return fetch
+
+
+def raising_async(error):
+    async def fetch(case):
+        raise error
+
+    return fetch
+
+
+ENDING = [StopIteration("done"), StopAsyncIteration(), GeneratorExit(), asyncio.CancelledError(), Rude("no")]
+any_ending = pytest.mark.parametrize("error", ENDING, ids=lambda error: type(error).__name__)
+
+
+@any_ending
+@pytest.mark.parametrize("more", [{}, {"timeout": 5}, {"workers": 3}, {"workers": 3, "timeout": 5}], ids=str)
+def test_what_ends_loops_and_tasks_is_an_error_of_the_provider(error, more):
+    words = rf"the provider of '\w+' raised {type(error).__name__}.*; it must return a result, or Unavailable"
+    with pytest.raises(ProviderError, match=words) as found:
+        model().decide_many(range(4), dict.fromkeys(VALUES, raising(error)), **more)
+    assert type(found.value.__cause__) is type(error)
+    many = dict.fromkeys(VALUES, Provider(raising(error), batch=True))
+    with pytest.raises(ProviderError, match=words):
+        model().decide_many(range(4), many, **more)
+    with pytest.raises(ProviderError, match=words):
+        asyncio.run(model().decide_many_async(range(4), dict.fromkeys(VALUES, raising(error)), **more))
+    if not isinstance(
+        error, (StopIteration, StopAsyncIteration)
+    ):  # of these Python makes a RuntimeError, which is raised as it is
+        with pytest.raises(ProviderError, match=words):
+            asyncio.run(model().decide_many_async(range(4), dict.fromkeys(VALUES, raising_async(error)), **more))
+    allowed = dict.fromkeys(VALUES, Provider(raising(error), more.get("timeout"), failures=(BaseException,)))
+    for done in (*model().decide_many(range(2), allowed), *asyncio.run(model().decide_many_async(range(2), allowed))):
+        assert all(reason.startswith(type(error).__name__) for reason in done.failures.values())
+        assert done.decision in ("ill", "well")
+        assert done.failures
+
+
+def test_results_that_are_made_while_they_are_read_are_errors_of_the_provider_too():
+    def halfway(cases):
+        yield 1
+        raise Rude
+
+    for more in ({}, {"timeout": 5}):
+        with pytest.raises(ProviderError, match="raised Rude"):
+            model().decide_many(range(3), dict.fromkeys(VALUES, Provider(halfway, batch=True)), **more)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_the_wish_to_end_the_program_is_not_held_up(error):
+    for more in ({}, {"timeout": 5}, {"workers": 2}):
+        with pytest.raises(error):
+            model().decide_many(range(2), dict.fromkeys(VALUES, raising(error())), **more)
+
+
+def test_a_task_that_is_cancelled_ends_and_is_no_failure():
+    async def stuck(case):
+        started.set()
+        await asyncio.sleep(60)
+
+    async def main(providers):
+        task = asyncio.create_task(model().decide_async(1, providers))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    started = asyncio.Event()
+    asyncio.run(main(dict.fromkeys(VALUES, Provider(stuck, failures=(BaseException,)))))
+
+
+# ------------------------------------------------------------------ threads
+
+
+class Hanging:
+    """A provider that does not come back until it is let go; it counts who is in it."""
+
+    def __init__(self, value=None):
+        self.go, self.lock, self.here, self.most, self.calls, self.value = threading.Event(), threading.Lock(), 0, 0, 0, value
+
+    def __call__(self, case):
+        with self.lock:
+            self.here, self.calls = self.here + 1, self.calls + 1
+            self.most = max(self.most, self.here)
+        self.go.wait(30)
+        with self.lock:
+            self.here -= 1
+        return self.value
+
+
+def all_back():
+    """Waits for whatever is late, also of other tests."""
+    for thread in threading.enumerate():
+        if thread.name == "askwise provider":
+            thread.join(30)
+
+
+@pytest.fixture
+def hanging():
+    all_back()
+    made = Hanging()
+    yield made
+    made.go.set()
+    all_back()
+
+
+@pytest.mark.parametrize("workers", [1, 4, 20])
+def test_functions_that_hang_keep_a_bounded_number_of_threads(hanging, workers):
+    before = threading.active_count()
+    stuck = dict.fromkeys(VALUES, Provider(hanging, timeout=0.02))
+    done = model().decide_many(range(60), stuck, workers=workers)
+    done += [model().decide(1, stuck) for _ in range(3)]  # the bound is not of one call
+    assert threading.active_count() - before <= max(workers, HANGING)
+    assert hanging.most == hanging.calls <= max(workers, HANGING)
+    reasons = {reason for d in done for reason in d.failures.values()}
+    assert "no answer in 0.02 s" in reasons
+    assert any(reason.startswith("not called: ") and reason.endswith(" are late and still going on") for reason in reasons)
+    assert all(set(d.failures) == set(d.unavailable) and d.tests == () for d in done)
+    hanging.go.set()
+    all_back()
+    assert model().decide(1, Lab(model(), VALUES).all(), timeout=30).tests  # and then all is well again
+
+
+def test_functions_that_hang_keep_a_bounded_number_of_threads_beside_an_event_loop(hanging):
+    before = threading.active_count()
+    stuck = dict.fromkeys(VALUES, Provider(hanging, timeout=0.02))
+    done = asyncio.run(model().decide_many_async(range(60), stuck, workers=8))
+    assert threading.active_count() - before <= HANGING
+    assert hanging.calls <= HANGING
+    assert {reason.split(":")[0] for d in done for reason in d.failures.values()} == {"no answer in 0.02 s", "not called"}
+
+
+def test_a_thread_that_comes_back_is_used_again(hanging):
+    """More late calls than may go on; as soon as they are back, others are made."""
+    stuck = dict.fromkeys(VALUES, Provider(hanging, timeout=0.01))
+    model().decide_many(range(HANGING + 4), stuck, workers=2)
+    assert hanging.here == HANGING
+    threading.Timer(0.05, hanging.go.set).start()
+    done = model().decide(1, {test: Provider(lambda case, v=v: v, timeout=30) for test, v in VALUES.items()})
+    assert done.tests
+    assert not done.failures
+
+
+class Meeting:
+    """A provider whose calls all wait until so many of them are there at the same time."""
+
+    def __init__(self, n, value):
+        self.barrier, self.value = threading.Barrier(n), value
+
+    def __call__(self, case):
+        self.barrier.wait(30)
+        return self.value
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_plain_functions_are_as_parallel_as_workers_says(timeout):
+    n = 40
+    providers = {test: Provider(Meeting(n, value), timeout) for test, value in VALUES.items()}
+    alike = {"known": [{}] * n, "case_ids": ["the same"] * n}  # so that all need the same tests
+    many = model().decide_many(range(n), providers, workers=n, **alike)
+    beside = asyncio.run(model().decide_many_async(range(n), providers, workers=n, **alike))
+    assert [d.tests for d in many] == [d.tests for d in beside]
+    assert many[0].tests
+    assert not any(d.failures for d in (*many, *beside))
+
+
+@pytest.mark.parametrize("workers", [1, 7])
+def test_async_functions_are_as_parallel_as_workers_says_and_no_more(workers):
+    here, most, full = 0, 0, asyncio.Event()
+
+    def asks(value):
+        async def fetch(case):
+            nonlocal here, most
+            here += 1
+            most = max(most, here)
+            if here == workers:
+                full.set()
+            await asyncio.wait_for(full.wait(), 30)
+            await asyncio.sleep(0)
+            here -= 1
+            return value
+
+        return fetch
+
+    done = model().decide_many_async(range(21), {t: asks(v) for t, v in VALUES.items()}, workers=workers, case_ids=["a"] * 21)
+    assert all(d.tests for d in asyncio.run(done))
+    assert most == workers
+
+
+def test_an_object_whose_call_is_async_is_async():
+    class Client:
+        async def __call__(self, case):
+            return VALUES["age"]
+
+    with pytest.raises(InputError, match="is async; use decide_async"):
+        model().decide(1, {"age": Client()})
+    assert asyncio.run(model().decide_async(1, {"age": Client()})).session.answers in ({}, {"age": 50})
+
+
+@pytest.mark.parametrize("workers", [0, -1, 2.5, None])
+def test_workers_are_counted(workers):
+    with pytest.raises(InputError, match=f"workers is {workers}; it must be a whole number, 1 or more"):
+        model().decide_many([1], {}, workers=workers)
+    with pytest.raises(InputError, match=f"workers is {workers}; it must be a whole number, 1 or more"):
+        asyncio.run(model().decide_many_async([1], {}, workers=workers))

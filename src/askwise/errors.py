@@ -39,6 +39,10 @@ class StateError(AskwiseError):
     """A file that does not hold what it should, or belongs to another run."""
 
 
+class ProviderError(AskwiseError, RuntimeError):
+    """A function that fetches results raised what ends a loop or a task, such as StopIteration, rather than an error."""
+
+
 class WriteError(AskwiseError, OSError):
     """A file could not be written; the message says which, and why. What was there before is unharmed."""
 

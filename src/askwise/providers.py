@@ -8,53 +8,18 @@ tried, and whether it takes a list of cases at once.
 from __future__ import annotations
 
 import asyncio
-import inspect
-import threading
-import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
+from askwise.calls import Door, Failed, Provider, Unavailable, fetch, fetch_async, must_be_plain
 from askwise.data.values import missing
 from askwise.errors import InputError, did_you_mean
 from askwise.model import Model
 from askwise.session import Session, next_steps
 
-
-class Unavailable(Exception):
-    """The answer of a provider that has none; the policy works around the test. It may be returned or raised."""
-
-
-@dataclass(frozen=True)
-class Provider:
-    """A function with what must be known to call it."""
-
-    function: Callable[[Any], Any]
-    timeout: float | None = None  # seconds; None: as long as it takes
-    retries: int = 0  # how often it is tried again
-    wait: float = 0.0  # seconds before that
-    batch: bool = False  # it is a function of a list of cases, and returns a list of results
-    failures: tuple[type[BaseException], ...] = (OSError,)  # what may happen to it; also it may be late. Anything else is raised
-
-    def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise InputError(f"a provider is {self.function!r}; it must be a function of a case")
-        if not isinstance(self.retries, int) or self.retries < 0:
-            raise InputError(f"retries is {self.retries!r}; it must be a whole number, 0 or more")
-        if self.timeout is not None and not (_is_number(self.timeout) and 0 < self.timeout < threading.TIMEOUT_MAX):
-            raise InputError(f"timeout is {self.timeout!r}; it must be a number of seconds above 0, or None")
-        if not (_is_number(self.wait) and 0 <= self.wait < threading.TIMEOUT_MAX):
-            raise InputError(f"wait is {self.wait!r}; it must be a number of seconds, 0 or more")
-        if not isinstance(self.failures, (tuple, list)) or not all(_is_exception(each) for each in self.failures):
-            raise InputError(f"failures is {self.failures!r}; it must be a tuple of exceptions such as (OSError,)")
-
-    @property
-    def _passing(self) -> tuple[type[BaseException], ...]:
-        """After which it may be tried again."""
-        return (TimeoutError, *self.failures)
+__all__ = ["Decided", "Provider", "Unavailable", "decide", "decide_async", "decide_many", "decide_many_async"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +43,6 @@ class _Case:
     name: str  # for messages
     failures: dict[str, str] = field(default_factory=dict)
     vain: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Failed:
-    """Instead of a result."""
-
-    reason: str
 
 
 Request = tuple[str, list[_Case]]  # a test, and who needs it
@@ -112,32 +70,38 @@ def decide_many(
     providers that are plain functions; `cache`, a mapping to remember results in, by test and case id; `outside`, whether results
     may lie outside of what training saw. workers: so many calls at once of a provider that takes one case at a time.
     """
-    desk = _Desk(model, providers, cases, **more)
-    for provider in desk.providers.values():
-        if inspect.iscoroutinefunction(provider.function):
-            raise InputError(f"the provider {provider.function.__name__!r} is async; use decide_async or decide_many_async")
+    desk = _Desk(model, providers, cases, workers, **more)
+    must_be_plain(desk.providers.values())
     rounds = desk.rounds()
-    try:
-        requests = next(rounds)
-        while True:
-            requests = rounds.send([_fetch(desk.providers[test], [c.case for c in some], workers) for test, some in requests])
-    except StopIteration:
-        return desk.decided()
+    requests = next(rounds, None)
+    while requests is not None:
+        found = [fetch(desk.providers[test], [c.case for c in some], workers, test) for test, some in requests]
+        requests = _next(rounds, found)
+    return desk.decided()
 
 
 async def decide_many_async(
     model: Model, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 64, **more: Any
 ) -> list[Decided]:
     """`decide_many` with providers that may be async functions; others run in threads. workers: so many calls at once."""
-    desk, door = _Desk(model, providers, cases, **more), asyncio.Semaphore(workers)
+    desk, door = _Desk(model, providers, cases, workers, **more), Door(workers)
     rounds = desk.rounds()
+    requests = next(rounds, None)
+    while requests is not None:
+        waiting = (fetch_async(desk.providers[test], [c.case for c in some], door, test) for test, some in requests)
+        found = await asyncio.gather(*waiting, return_exceptions=True)  # all calls end, also if one raises something
+        for error in (each for each in found if isinstance(each, BaseException)):
+            raise error
+        requests = _next(rounds, found)
+    return desk.decided()
+
+
+def _next(rounds: Rounds, found: list[Any]) -> list[Request] | None:
+    """What is needed next; None if everything is decided."""
     try:
-        requests = next(rounds)
-        while True:
-            waiting = (_fetch_async(desk.providers[test], [c.case for c in some], door) for test, some in requests)
-            requests = rounds.send(list(await asyncio.gather(*waiting)))
-    except StopIteration:
-        return desk.decided()
+        return rounds.send(found)
+    except StopIteration:  # of the generator: what a provider raises does not come this far
+        return None
 
 
 def _of_one(more: dict[str, Any]) -> dict[str, Any]:
@@ -155,6 +119,7 @@ class _Desk:
         model: Model,
         providers: Mapping[str, Any],
         cases: Iterable[Any],
+        workers: int,
         *,
         known: Sequence[Mapping[str, Any] | None] | None = None,
         refused: Sequence[Iterable[str]] | None = None,
@@ -166,6 +131,8 @@ class _Desk:
         cache: MutableMapping[Any, Any] | None = None,
         outside: bool = True,
     ) -> None:
+        if not isinstance(workers, int) or workers < 1:
+            raise InputError(f"workers is {workers!r}; it must be a whole number, 1 or more")
         for test in providers:
             if test not in model.form.tests:
                 raise InputError(f"there is a provider for {test!r}, which is not a test; {did_you_mean(test, model.form.tests)}")
@@ -227,7 +194,7 @@ class _Desk:
         return [case for case in some if case not in found]
 
     def _take(self, case: _Case, test: str, result: Any) -> None:
-        failed = isinstance(result, _Failed)
+        failed = isinstance(result, Failed)
         if failed:
             case.failures[test] = result.reason
         if failed or result is Unavailable or isinstance(result, Unavailable) or missing(result):
@@ -244,7 +211,8 @@ class _Desk:
 
     def _decided(self, case: _Case) -> Decided:
         step = case.session.next()
-        assert step.probability is not None
+        if step.decision is None or step.probability is None:
+            raise RuntimeError(f"{case.name} is not decided, but nothing is asked for it any more")
         return Decided(
             case.session, step.decision, step.probability, step.cost, tuple(case.session.answers), tuple(case.vain), case.failures
         )
@@ -257,103 +225,3 @@ def _naming(case: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{case}: {error}") from None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_exception(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseException)
-
-
-# ---------------------------------------------------------------------- calls
-
-
-def _fetch(provider: Provider, cases: list[Any], workers: int) -> list[Any]:
-    """The results of one provider for some cases."""
-    if provider.batch:
-        return _spread(_try(provider, cases), cases)
-    if workers < 2 or len(cases) < 2:
-        return [_try(provider, case) for case in cases]
-    with ThreadPoolExecutor(min(workers, len(cases))) as pool:
-        return list(pool.map(lambda case: _try(provider, case), cases))
-
-
-def _try(provider: Provider, given: Any) -> Any:
-    """One result, after as many attempts as it may take."""
-    for attempt in range(provider.retries + 1):
-        if attempt and provider.wait:
-            time.sleep(provider.wait)
-        try:
-            return _in_time(provider.function, given, provider.timeout)
-        except Unavailable as answer:
-            return answer
-        except provider._passing as error:
-            failed = _Failed(_reason(error, provider))
-    return failed
-
-
-def _in_time(function: Callable[[Any], Any], given: Any, timeout: float | None) -> Any:
-    """Calls a function, and waits so long. What is late goes on in its thread, which does not keep the program from ending."""
-    if timeout is None:
-        return function(given)
-    box: list[tuple[bool, Any]] = []
-
-    def call() -> None:
-        try:
-            box.append((True, function(given)))
-        except BaseException as error:
-            box.append((False, error))
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(timeout)
-    if not box:
-        raise TimeoutError
-    fine, result = box[0]
-    if not fine:
-        raise result
-    return result
-
-
-async def _fetch_async(provider: Provider, cases: list[Any], door: asyncio.Semaphore) -> list[Any]:
-    if provider.batch:
-        return _spread(await _try_async(provider, cases, door), cases)
-    return list(await asyncio.gather(*(_try_async(provider, case, door) for case in cases)))
-
-
-async def _try_async(provider: Provider, given: Any, door: asyncio.Semaphore) -> Any:
-    async with door:
-        if not inspect.iscoroutinefunction(provider.function):
-            return await asyncio.to_thread(_try, provider, given)
-        for attempt in range(provider.retries + 1):
-            if attempt and provider.wait:
-                await asyncio.sleep(provider.wait)
-            try:
-                return await asyncio.wait_for(provider.function(given), provider.timeout)
-            except Unavailable as answer:
-                return answer
-            except provider._passing as error:
-                failed = _Failed(_reason(error, provider))
-        return failed
-
-
-def _reason(error: BaseException, provider: Provider) -> str:
-    if isinstance(error, TimeoutError) and not str(error):
-        return f"no answer in {provider.timeout:g} s" if provider.timeout else "no answer in time"
-    return f"{type(error).__name__}: {error}"
-
-
-def _spread(results: Any, cases: list[Any]) -> list[Any]:
-    """The results of a provider that takes a list; if it failed, it failed for all."""
-    if isinstance(results, (_Failed, Unavailable)) or results is Unavailable:
-        return [results] * len(cases)
-    if not isinstance(results, Iterable) or isinstance(results, (str, bytes, Mapping)):
-        raise InputError(
-            f"a provider gave {type(results).__name__!r} for {len(cases)} cases; it must give a list with a result for each"
-        )
-    found = list(results)
-    if len(found) != len(cases):
-        raise InputError(f"a provider gave {len(found)} results for {len(cases)} cases; it must give one for each")
-    return found

@@ -51,7 +51,7 @@ def test_what_is_free_is_asked_before_what_costs_and_before_deciding(kind):
             if step.decision is not None:
                 break
             if free:
-                assert (step.price, step.reason) == (0, f"{step.test} costs nothing, so it is asked before anything that costs")
+                assert (step.price, step.reason) == (0, f"{step.test} is free, so it is asked before tests that cost something")
                 first.add(step.test)
             session.tell(step.test, answer(model, row, step.test))
         assert tuple(session.answers) == report.tests[i]
@@ -114,7 +114,7 @@ def test_the_reason_is_the_true_one():
     session.refuse("first")
     step = session.next()
     assert step.test == "second"
-    lacks = "not all tests of the order that every case follows here can be had or paid"
+    lacks = "some tests of the order that every case follows here are not available or not affordable"
     assert step.reason.startswith(f"{lacks}; second is expected to save ")
     assert step.why[0].gain is not None
     session.refuse("second")
@@ -125,9 +125,9 @@ def test_the_reason_is_the_true_one():
     assert nobody.reason == "there is nothing more that could be asked within the 1 that it keeps to"
     through = model.session()
     through.tell("first", 0.5)
-    assert through.next().reason == "the order that every case follows here is at its end"
+    assert through.next().reason == "all tests of the order that every case follows here are known"
     nothing = replace(model, points=model.points[:1]).session().next()
-    assert (nothing.test, nothing.reason) == (None, "nothing is bought at this point of the frontier")
+    assert (nothing.test, nothing.reason) == (None, "at this budget the case is decided without any test that costs")
 
 
 def test_a_prefix_is_measured_as_it_is_run():

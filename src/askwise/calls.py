@@ -106,7 +106,7 @@ def _reason(error: BaseException, provider: Provider) -> str:
 
 
 def _not_called() -> Failed:
-    return Failed(f"not called: {len(_late)} earlier calls are late and still going on")
+    return Failed(f"not called: {len(_late)} earlier calls have not returned yet")
 
 
 # ---------------------------------------------------------------------- threads

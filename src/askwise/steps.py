@@ -18,7 +18,7 @@ from askwise.frontier import Point
 from askwise.model import Model
 
 RUNNERS_UP = 3
-LACKS = "not all tests of the order that every case follows here can be had or paid"
+LACKS = "some tests of the order that every case follows here are not available or not affordable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ class _Told:
         if stopped:
             reason = "stopping was requested"
         elif isinstance(self.q, Constant) or (self._in_order(i) and not self.order):
-            reason = "nothing is bought at this point of the frontier"
+            reason = "at this budget the case is decided without any test that costs"
         elif self._in_order(i) and self.held[i, self.order].all():
-            reason = "the order that every case follows here is at its end"
+            reason = "all tests of the order that every case follows here are known"
         elif not self.state.legal[i, schema.first_test :].any():
             reason = "there is nothing more that could be asked" + self._within(i)
         elif self.view.coming is not None:
@@ -250,7 +250,7 @@ class _Told:
     def _because(self, i: int, why: tuple[Option, ...]) -> str:
         first, *others = why
         if first.price == 0:
-            return f"{first.test} costs nothing, so it is asked before anything that costs"
+            return f"{first.test} is free, so it is asked before tests that cost something"
         if first.gain is None:
             return f"{first.test} is next in the order that every case follows here"
         said = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its price"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import askwise
-from askwise.cli import EXAMPLES, main, parser
+from askwise.cli import EXAMPLES, main, parsed
 from askwise.data.frames import read_table
 from commands import fill, ok, run
 from patients import classifier, patients
@@ -91,7 +91,7 @@ def test_predict_takes_new_categories(folder, tmp_path):
     code, out, err = run("predict", folder / "m.askwise", tmp_path / "c.csv")
     assert (code, len(out.splitlines())) == (0, 161)
     assert [line.split("'")[1] for line in err.splitlines()] == ["colour", "town"]
-    assert err.startswith("askwise: training saw none of the values that column 'colour' holds in these rows")
+    assert err.startswith("askwise: no value of column 'colour' in these rows occurred in training")
 
 
 def test_predict_reads_parquet(folder, tmp_path):
@@ -233,7 +233,7 @@ def test_the_examples_are_valid(command):
     lines = [line.split("  (")[0].strip() for line in EXAMPLES[command].splitlines() if line.startswith("  askwise ")]
     assert lines
     for line in lines:
-        given = parser().parse_args(shlex.split(line)[1:])
+        given = parsed(shlex.split(line)[1:])
         assert given.call
 
 

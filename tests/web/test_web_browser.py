@@ -192,7 +192,7 @@ def test_it_can_be_used_by_keyboard_alone(open_page):
 def test_another_result_than_the_one_that_is_asked_for(open_page):
     page = start(open_page, True)
     first = question(page)
-    page.get_by_text("Another result is at hand").click()
+    page.get_by_text("Enter another result").click()
     other = next(t for t in CASE if t != first)
     page.get_by_label("Test", exact=True).select_option(other)
     press(page, "Fill it in")

@@ -26,9 +26,13 @@ def main(argv: list[str] | None = None) -> int:
         return _run(words)
 
 
+def parsed(words: list[str]) -> argparse.Namespace:
+    """What a line says. One command is of two words: its second would be taken for the name of a plan."""
+    return parser().parse_args([" ".join(words[:2]), *words[2:]] if words[:2] == ["bench", "report"] else words)
+
+
 def _run(words: list[str]) -> int:
-    # the command of two words: its second would be taken for the name of a plan
-    given = parser().parse_args([" ".join(words[:2]), *words[2:]] if words[:2] == ["bench", "report"] else words)
+    given = parsed(words)
     try:
         with _doubts(), named("the standard output"):
             code = given.call(given) or 0

@@ -224,8 +224,15 @@ def slider(model: Model) -> list[dict[str, Any]]:
     for i in range(STEPS + 1):
         b = most * i / STEPS
         there = at_budget(model, b)
-        figures = {k: round(there.expected[k], 6) for k in ("cost", "accuracy", "loss")}
-        found.append({"budget": round(b, 6), **figures, **errors(there.measured, model.unit), "n": there.measured.n})
+        figures = {"budget": b, **{k: there.expected[k] for k in ("cost", "accuracy", "loss")}}
+        words = {
+            "budget": money(b, model.unit, about=True),
+            "cost": money(figures["cost"], model.unit, about=True),
+            "accuracy": percent(figures["accuracy"]),
+            "loss": f"{figures['loss']:.4g}",
+        }
+        words |= {name.replace("_", "-"): text for name, text in errors(there.measured, model.unit).items()}
+        found.append({**figures, "words": words, "n": there.measured.n})
     return found
 
 

@@ -48,21 +48,15 @@
   });
 
   function slider(form) {
-    const steps = JSON.parse(form.dataset.steps), marks = JSON.parse(form.dataset.marks), unit = form.dataset.unit;
+    const words = JSON.parse(form.dataset.words), marks = JSON.parse(form.dataset.marks);
     const at = form.querySelector("#at");
-    const money = (x) => {
-      const text = x.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-      return unit === "" ? text : "$£¥".includes(unit) ? unit + text : text + "\u00a0" + unit;
-    };
-    const put = (id, words) => { const e = document.getElementById(id); if (e) { e.textContent = words; } };
     at.addEventListener("input", () => {
-      const here = steps[at.value], [x, y] = marks[at.value];
-      put("here-budget", money(here.budget));
-      put("here-cost", money(here.cost));
-      put("here-accuracy", (100 * here.accuracy).toFixed(1).replace(/\.0$/, "") + "\u00a0%");
-      put("here-loss", here.loss.toPrecision(4).replace(/\.?0+$/, ""));
-      for (const name of ["cost", "accuracy", "loss"]) { put("here-" + name + "-error", here[name + "_error"]); }
-      at.setAttribute("aria-valuetext", money(here.budget));
+      const here = words[at.value], [x, y] = marks[at.value];
+      for (const name in here) {
+        const shown = document.getElementById("here-" + name);
+        if (shown) { shown.textContent = here[name]; }
+      }
+      at.setAttribute("aria-valuetext", here.budget);
       const mark = document.getElementById("mark"), drop = document.getElementById("drop");
       mark.setAttribute("cx", x); mark.setAttribute("cy", y);
       drop.setAttribute("x1", x); drop.setAttribute("x2", x); drop.setAttribute("y1", y);

@@ -254,11 +254,10 @@ class Model:
                 "check that the values are written as in training", Doubt, stacklevel=3,
             )  # fmt: skip
         external = answers(self.external, X, self.schema, values, self.encoding.columns)
-        built = Problem.build(self.schema, values, y, known=self.known or None, external=external, ids=ids)
-        if known is not None:
-            mask = checks.known(known, self.schema.tests, built.available, len(built))
-            built = replace(built, known=mask if built.known is None else mask | built.known)
-        return built.with_loss(self.loss)
+        there, tests = self.schema.present(values), self.schema.tests
+        masks = [checks.known(given, tests, there, len(values)) for given in (self.known or None, known) if given is not None]
+        mask = np.any(masks, axis=0) if masks else None
+        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids).with_loss(self.loss)
 
     def predict(self, X: Any, known: Any = None, ids: Any = None) -> NDArray[Any]:
         """The decisions."""

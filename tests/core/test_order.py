@@ -119,7 +119,9 @@ def test_a_prefix_is_bought_in_order_as_far_as_it_can_be_had() -> None:
         assert (done.decision == 1).all()  # 0.2 x 10 is more than 0.8 x 1
         assert (done.cost == schema.prices.cost(done.mask, known)).all()
         if cap is None:
-            assert (done.mask == (known | (problem.available & np.isin(np.arange(5), tests)))).all()
+            there = ~np.isnan(X)
+            there[:, 4] &= (there | known)[:, [2, 3]].all(1)  # e is computed from c and d
+            assert (done.mask == (known | (there & np.isin(np.arange(5), tests)))).all()
             first = done.action[done.first]
             assert (first[problem.available[:, 4] & ~known[:, 4]] == schema.first_test + 4).all()
         else:

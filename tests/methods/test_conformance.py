@@ -288,12 +288,16 @@ def test_the_programs_random_numbers_and_threads_are_left_alone(name):
 
 
 def looks_at_gaps(policy: Policy, problem: Problem) -> bool:
-    """Each case again, with other values in all that it did not hold, and with all of that unavailable: does anything change?"""
+    """Each case again, with other values in all that it did not hold, and with all of that unavailable: does anything change?
+    What a test that it holds was computed from stays available, whatever its value."""
     done = rollout(problem, policy, None)
+    needed = done.mask.copy()
+    for test in problem.schema.prices.derived:
+        needed |= needed[:, [test]] & problem.schema.prices.sources[test]
     held = problem.schema.by_column(done.mask)
     other = np.random.default_rng(0).permuted(problem.X, axis=0)
     others = replace(problem, X=np.where(held, problem.X, other))
-    nothing = replace(problem, X=np.where(held, problem.X, 0).astype(np.float32), available=done.mask)
+    nothing = replace(problem, X=np.where(held, problem.X, 0).astype(np.float32), available=needed)
     return not all(same(done, rollout(changed, policy, None)) for changed in (others, nothing))
 
 

@@ -119,6 +119,16 @@ class Schema:
     def one_column_each(self) -> bool:
         return bool(len(self.owner) == self.n_tests and (self.owner == np.arange(self.n_tests)).all())
 
+    def present(self, X: Floats) -> Bools | None:
+        """N, F: which tests have all their values (N, C), which are NaN where missing; None: all of them."""
+        lacks = np.isnan(X)
+        if not lacks.any():
+            return None
+        gone = np.zeros((len(X), self.n_tests), bool)
+        for column, test in enumerate(self.owner):
+            gone[:, test] |= lacks[:, column]
+        return ~gone
+
     def by_column(self, mask: NDArray[Any]) -> NDArray[Any]:
         """B, C from B, F: each column takes what holds for the test that reveals it."""
         return mask if self.one_column_each else mask[:, self.owner]
@@ -156,26 +166,22 @@ class Problem:
     ) -> Problem:
         """Checks everything once, so that nothing below needs to.
 
-        X: N x C numbers, scaled, NaN where missing; a test with a missing column cannot be bought for that row.
+        X: N x C numbers, scaled, NaN where missing; a test with a missing column cannot be bought for that row, nor can one that
+        is computed from it.
         y: values from `schema.classes`. known: names of tests free for everyone, or a mask N x F.
         loss: K x K, loss[truth, decision]. class_weight: by class, or 'balanced': multiplies the losses of cases of that
         class, so that costs are still averaged over the cases as they come. weight: how much each row counts, as if it
         were there so many times, or 'balanced'. external: what the existing classifier says of each row. ids: names of the cases.
         """
-        K, F = schema.n_classes, schema.n_tests
-        data = checks.table(X, schema.columns)
-        lacks = np.isnan(data)
-        available = None
-        if lacks.any():
-            data = np.where(lacks, np.float32(0), data)
-            gone = np.zeros((len(data), F), bool)
-            for column, test in enumerate(schema.owner):
-                gone[:, test] |= lacks[:, column]
-            available = ~gone
-
-        n = len(data)
+        K, data = schema.n_classes, checks.table(X, schema.columns)
+        n, available = len(data), schema.present(data)
         labels = None if y is None else checks.codes(y, schema.classes, n, "the target")
         mask = None if known is None else checks.known(known, schema.tests, available, n)
+        if available is not None:
+            held = np.zeros_like(available) if mask is None else mask
+            can = schema.prices.obtainable(available, held) | held
+            data = np.where(np.isnan(data) | schema.by_column(available & ~can), np.float32(0), data)
+            available = can
         if external is not None and schema.external_needs is None:
             raise InputError("answers of an existing classifier are given, but the schema does not say which tests it needs")
         if external is None and schema.external_needs is not None:

@@ -65,7 +65,7 @@ class ExactPolicy:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A policy and what it comes to, exactly: mean cost and mean loss over the rows."""
+    """A policy and what it comes to, exactly: mean cost and mean loss over the rows, by their weights."""
 
     policy: Policy
     cost: Fraction
@@ -96,13 +96,13 @@ class Exact:
         self.loss_unit, loss = _whole(problem.loss)
         held = np.ones((len(problem), self.schema.n_tests), bool)
         cell = tuple(self.codes(problem.X, held).T)
-        n = self._cube(cell, np.ones(len(problem), np.int64))
+        mass = _counts(problem)
+        self.total, self.n = int(mass.sum()), self._cube(cell, mass)
         # the loss mass of each decision, the existing classifier's last
-        masses = [self._cube(cell, loss[problem.y, k]) for k in range(self.schema.n_classes)]
-        self.n, self.decide = n, np.stack(masses)
+        self.decide = np.stack([self._cube(cell, mass * loss[problem.y, k]) for k in range(self.schema.n_classes)])
         self.external = None
         if problem.external is not None:
-            self.external = self._cube(cell, loss[problem.y, problem.external])
+            self.external = self._cube(cell, mass * loss[problem.y, problem.external])
 
     def _cube(self, cell: tuple[Ints, ...], mass: Ints) -> Ints:
         """Sums of `mass` over the rows of every belief state."""
@@ -129,7 +129,7 @@ class Exact:
         shape = self.n.shape
         cost, loss = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         table, stop = np.zeros(shape, np.int64), self.decide.argmin(0)
-        if int(self.decide.max()) * a + prices.total * len(self.problem) * b >= 2**62:
+        if int(self.decide.max()) * a + prices.total * self.total * b >= 2**62:
             raise InputError("prices and losses have too many digits for the exact optimum; round them")
         free = [int(f) for f in np.flatnonzero(~self.known)]
         always = tuple(int(f) for f in np.flatnonzero(self.known))
@@ -172,11 +172,10 @@ class Exact:
                     offer(price * mass + cost[then].sum(axis), loss[then].sum(axis), schema.first_test + f)
                 cost[at], loss[at], table[at] = here_cost, here_loss, here_act
         start = self._slice(always)
-        rows = len(self.problem)
         return Solution(
             ExactPolicy(self.codes, table, stop),
-            Fraction(int(cost[start].sum()), rows) * prices.unit,
-            Fraction(int(loss[start].sum()), rows) * self.loss_unit,
+            Fraction(int(cost[start].sum()), self.total) * prices.unit,
+            Fraction(int(loss[start].sum()), self.total) * self.loss_unit,
         )
 
     def average(self, b: Fraction, cap: int | None, seed: int = 0) -> Solution:
@@ -225,6 +224,17 @@ def _whole(loss: NDArray[np.float64]) -> tuple[Fraction, Ints]:
     fractions = [[as_written(x, "a loss") for x in row] for row in loss.tolist()]
     unit = Fraction(1, math.lcm(*(x.denominator for row in fractions for x in row)))
     return unit, np.array([[int(x / unit) for x in row] for row in fractions], np.int64)
+
+
+def _counts(problem: Problem) -> Ints:
+    """N: how often each row counts, in whole numbers."""
+    if problem.weight is None:
+        return np.ones(len(problem), np.int64)
+    weights = [Fraction(weight).limit_denominator(10_000) for weight in (problem.weight / problem.weight.max()).tolist()]
+    unit = math.lcm(*(weight.denominator for weight in set(weights)))
+    if unit * len(weights) >= 2**40:
+        raise InputError("the row weights have too many digits for the exact optimum; round them")
+    return np.array([int(weight * unit) for weight in weights], np.int64)
 
 
 def solve(problem: Problem, budget: Budget, seed: int = 0) -> Solution:

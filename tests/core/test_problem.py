@@ -309,3 +309,14 @@ def test_bad_input_is_refused_in_one_sentence_that_names_it(make, words):
     message = str(caught.value)
     assert "\n" not in message
     assert [w for w in words if w not in message] == [], message
+
+
+def test_a_derived_value_whose_source_is_missing_is_not_there_unless_it_is_known() -> None:
+    schema = Schema.build(["a", "b", "c"], [0, 1], {"a": 1}, derived={"b": ["a"], "c": ["b"]})
+    X = np.array([[1, 2, 3], [np.nan, 2, 3], [np.nan, 2, 3], [np.nan, 2, 3]])
+    known = np.zeros((4, 3), bool)
+    known[2, 1] = known[3, 2] = True
+    built = Problem.build(schema, X, known=known)
+    assert built.available.tolist() == [[True] * 3, [False] * 3, [False, True, True], [False, False, True]]
+    assert built.X.tolist() == [[1, 2, 3], [0, 0, 0], [0, 2, 3], [0, 0, 3]]
+    assert np.isnan(X).sum() == 3  # what was given stays as it was

@@ -161,6 +161,12 @@ def test_files_of_earlier_versions_say_what_they_know(old):
     plots.frontier(model)
 
 
+def test_more_money_helps_nobody_under_its_hard_budget_only():
+    model = made("family")
+    assert "per case would not help: accuracy" in describe(model)
+    assert "per case would not help while no case may cost more than 1.9 €: accuracy" in describe(model.at(HardBudget("1.9")))
+
+
 @pytest.mark.parametrize("damage", [{"cap": 2**70}, {"cap": -1}, {"cap": 1.5}, {"n": "many"}, {"n": True}, {"prefix": 99}])
 def test_a_file_whose_points_are_not_counted_in_whole_numbers_is_refused(old, damage):
     arrays, card = store._read(old.with_name("m.askwise"), store.MODEL)

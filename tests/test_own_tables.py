@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from askwise.bench import own
+from askwise.data.frames import read_table
 from askwise.store import load
 from commands import ok, run
 from models import made
@@ -66,6 +67,20 @@ def test_fit_learns_from_numbers_not_from_words(folder, way, tmp_path):
     encoding = learned(way)
     assert {part.name: part.kind for part in encoding.parts}["pressure"] == "number"
     assert encoding == learned("plain.csv")
+
+
+@pytest.mark.parametrize("word", ["Größe", "mäßig", "Gefäß", "créée", "süß"])
+def test_two_letters_together_that_english_lacks_are_western_too(tmp_path, word):
+    (tmp_path / "latin.csv").write_bytes(f"age;finding\n1;{word}\n2;no\n".encode("latin-1"))
+    with pytest.warns(UserWarning, match=f"read as cp1252, usual in Western Europe, with words such as '{word}'"):
+        assert list(read_table(tmp_path / "latin.csv")["finding"]) == [word, "no"]
+
+
+@pytest.mark.parametrize(("word", "encoding"), [("да", "cp1251"), ("ναι", "cp1253"), ("A型", "gbk"), ("血液型A", "shift-jis")])
+def test_other_alphabets_are_asked_for(tmp_path, word, encoding):
+    (tmp_path / "other.csv").write_bytes(f"age;finding\n1;{word}\n2;no\n".encode(encoding))
+    with pytest.raises(ValueError, match="it is not UTF-8, and its encoding cannot be recognised"):
+        read_table(tmp_path / "other.csv")
 
 
 @pytest.mark.parametrize("way", WAYS)

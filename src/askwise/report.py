@@ -45,12 +45,14 @@ def describe(model: Model) -> str:
     total = schema.prices.money(schema.prices.total)
     unit = f" {printable(model.unit)}" if model.unit else ""
     kind = learned_for(model, 0, 0)[0]
+    hard = model.budget.hard  # a larger one may help
+    within = "" if hard is None else f" while no case may cost more than {float(hard):g}{unit}"
     lines = [
         f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
         f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_said(model, expected)}",
-        f"more than {best.cost:.4g}{unit} per case would not help: {kind} there is {_said(model, best.found)}",
+        f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_said(model, best.found)}",
     ]
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")

@@ -28,6 +28,10 @@ _RECORDS = 100
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
           codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
 _WESTERN = "cp1252"  # of Western Europe; all that latin-1 can print is in it
+# A byte beyond ASCII that stands alone, or two small letters of a word that also has English ones: Größe, créé.
+_ALONE = re.compile(
+    rb"(?<![\x80-\xff])([\x80-\xff]|(?<=[A-Za-z])[\xdf-\xf6\xf8-\xff]{2}|[\xdf-\xf6\xf8-\xff]{2}(?=[A-Za-z]))(?![\x80-\xff])"
+)
 _PIECE = 100_000  # rows that are parsed at a time
 
 
@@ -125,8 +129,8 @@ def _marked(file: Path) -> str:
 def _western(file: Path) -> str:
     """A word of a file that is plausible as text of Western Europe; otherwise the encoding is asked for.
 
-    Almost any bytes can be read so. But there letters that English does not have, and signs such as °, mostly stand alone, while
-    words in Greek, Cyrillic or Japanese consist of such bytes.
+    Almost any bytes can be read so. But there letters that English does not have, and signs such as °, mostly stand alone or two
+    together among English ones, while words in Greek, Cyrillic or Japanese consist of such bytes.
     """
     example, alone, together, known = "", 0, 0, True
     with _opened(file) as stream:
@@ -136,8 +140,8 @@ def _western(file: Path) -> str:
             some = re.search(rb"[^\s,;\"]*[\x80-\xff][^\s,;\"]*", line)
             example = example or (some[0].decode(_WESTERN, "replace") if some else "")
             known = known and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", line)  # stand for nothing there
-            for run in re.findall(rb"[\x80-\xff]+", line):
-                alone, together = (alone + 1, together) if len(run) == 1 else (alone, together + len(run))
+            alone += len(_ALONE.findall(line))
+            together += len(re.findall(rb"[\x80-\xff]", _ALONE.sub(b"", line)))
     if not known or together > alone:
         raise InputError(
             f"the file {file.name!r} cannot be read as a table: it is not UTF-8, and its encoding cannot be recognised; "

@@ -357,7 +357,7 @@ def test_a_failed_save_keeps_the_old_file(tmp_path, small, monkeypatch):
 
 
 def test_an_unknown_ending_is_refused(tmp_path, small):
-    with pytest.raises(InputError, match=r"'picture.jpg' does not say .* \.png or \.svg"):
+    with pytest.raises(InputError, match=r"'picture.jpg' has no ending for a picture; .* \.png or \.svg"):
         plots.save(plots.paths(small), tmp_path / "picture.jpg")
 
 

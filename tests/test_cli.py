@@ -94,6 +94,16 @@ def test_predict_takes_new_categories(folder, tmp_path):
     assert err.startswith("askwise: no value of column 'colour' in these rows occurred in training")
 
 
+def test_too_little_memory_is_one_sentence(folder, monkeypatch):
+    def full(*_, **__):
+        return np.empty(1 << 58, np.uint8)
+
+    monkeypatch.setattr("askwise.model.Model.acquire", full)
+    code, out, err = run("predict", folder / "m.askwise", folder / "cases.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("askwise: the memory of this machine is too small for this; give fewer rows (Unable to allocate ")
+
+
 def test_predict_reads_parquet(folder, tmp_path):
     pytest.importorskip("pyarrow")
     pd.read_csv(folder / "cases.csv").to_parquet(tmp_path / "c.parquet")

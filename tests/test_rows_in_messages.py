@@ -108,3 +108,17 @@ def test_a_bench_names_the_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the target 'y' is missing in line 11 of 'c.csv'; remove such rows"):
         own.load(tmp_path, {"file": "c.csv", "target": "y"}, 0, None)
     assert len(read_table(tmp_path / "c.csv")) == 40
+
+
+@pytest.mark.parametrize(("column", "argv"), [
+    ("pressure", ["predict", "m.askwise"]),
+    ("y", ["evaluate", "m.askwise", "--target", "y"]),
+])  # fmt: skip
+def test_of_a_long_value_the_beginning_is_enough(folder: Path, tmp_path: Path, column: str, argv: list[str]) -> None:
+    cases = pd.read_csv(folder / "good.csv").astype(object)
+    cases.loc[3, column] = "x" * 100_000
+    cases.to_csv(tmp_path / "long.csv", index=False)
+    code, _, err = run(argv[0], folder / argv[1], tmp_path / "long.csv", *argv[2:])
+    assert code == 2
+    assert f"'{'x' * 50}" in err
+    assert len(err) < 500

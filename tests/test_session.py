@@ -376,6 +376,21 @@ def test_the_trace_tells_all_that_happened(tmp_path):
     assert alike(Session.replay(askwise.load(tmp_path / "m.askwise"), trace).trace(), trace)
 
 
+@pytest.mark.parametrize(("budget", "told"), [("1/3", ["age"]), (1000, ["age", "pressure"])])
+def test_a_trace_keeps_a_budget_that_no_decimal_number_says(budget, told):
+    X, y = table()
+    model = family(X[["age", "pressure"]], y, costs={"age": "1/3", "pressure": "1/7"})
+    session = model.session(case_id=1, budget=budget)
+    for test in told:
+        session.tell(test, FULL[test])
+    session.next()
+    trace = json.loads(json.dumps(session.trace()))
+    assert Session.replay(model, trace).trace() == session.trace()
+    from askwise.web.view import carried, revived
+
+    assert revived(model, carried(session)).answers == session.answers
+
+
 def test_a_trace_that_does_not_fit_is_refused():
     model = made("family")
     session = model.session({"age": 40}, case_id=1)

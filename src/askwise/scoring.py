@@ -15,7 +15,7 @@ from typing import Any
 
 from askwise.core import checks
 from askwise.data.external import Recorded
-from askwise.data.frames import read_table, rows_of
+from askwise.data.frames import read_table, rows_of, unreadable
 from askwise.data.reading import OPTIONS, RECOGNISED, Reading
 from askwise.errors import InputError, RowError
 from askwise.files import whole
@@ -103,7 +103,6 @@ def parts_of(cases: Path) -> list[Part] | None:
 def _opened(file: Path) -> Iterator[Any]:
     """A Parquet file, whose errors are told in one sentence."""
     try:
-        import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise InputError("reading Parquet needs pyarrow; install 'askwise[tables]'") from None
@@ -111,27 +110,34 @@ def _opened(file: Path) -> Iterator[Any]:
         # through a small buffer: otherwise a whole row group is read at once
         with parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as opened:
             yield opened
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise InputError(f"the file {file.name!r} cannot be read as a table: {reason}") from None
+    except InputError:
+        raise
+    except Exception as error:
+        raise unreadable(file, error) from None
 
 
 def scored(model: Model, part: Part, ids: str | None) -> Iterator[Any]:
     """The decisions for a part, some rows at a time. Only columns that the model needs are read."""
     needed = [*model.encoding.columns, *([model.external.column] if isinstance(model.external, Recorded) else [])]
     needed += [ids] if ids is not None and ids not in needed else []
+    first = part.first
+    for frame in _frames(part, needed):
+        try:
+            yield decided(model, frame, ids)
+        except RowError as error:
+            raise error.at(f"row {first + error.row + 1} of {Path(part.file).name!r}") from None
+        first += len(frame)
+
+
+def _frames(part: Part, needed: list[str]) -> Iterator[Any]:
+    """The rows of a part, some at a time. Only reading is done here, so that whatever goes wrong is the file's fault."""
     with _opened(Path(part.file)) as parquet:
         names = parquet.schema_arrow.names
         checks.distinct(names, "column")
         # where one is missing, the whole table is looked at to say what was meant
         columns = needed if set(needed) <= set(names) else None
-        first = part.first
         for batch in parquet.iter_batches(BATCH, row_groups=[part.group], columns=columns, use_threads=False):
-            try:
-                yield decided(model, batch.to_pandas().reset_index(drop=True), ids)
-            except RowError as error:
-                raise error.at(f"row {first + error.row + 1} of {Path(part.file).name!r}") from None
-            first += batch.num_rows
+            yield batch.to_pandas().reset_index(drop=True)
 
 
 # ---------------------------------------------------------------------- Dask

@@ -277,7 +277,7 @@ class Session:
             "model": self.model.fingerprint,
             "case_id": self.case_id,
             "at": self.model.budget.to_dict(),
-            "budget": self.budget,
+            "budget": self._told_budget(),
             "unit": self.model.unit,
             "draw": {"number": self.draw, "share": self.model.blend.share, "follows": int(self.second)},
             "known": {test: self._values[self.model.form.tests[test]] for test in self._start},
@@ -289,6 +289,12 @@ class Session:
             "decision": None if last is None else last.decision,
             "probability": None if last is None else last.probability,
         }
+
+    def _told_budget(self) -> float | str | None:
+        """The budget for JSON: a number if it is exactly that, otherwise a ratio such as "1/3", so that what was paid fits it
+        again."""
+        most = self._waiting.most
+        return self.budget if most is None or Fraction(str(float(most))) == most else str(most)
 
     def _told(self) -> list[dict[str, Any]]:
         """The log, with what each answer cost and whether it had been asked for."""

@@ -197,6 +197,8 @@ def test_one_column_may_come_without_brackets(tmp_path: Path) -> None:
     [
         (None, [], "there is no file"),
         ("data = [", [], "is not TOML"),
+        ("data = " + "[" * 10_000, [], "is not TOML"),
+        ("seeds = " + "9" * 10_000, [], "is not TOML"),
         ('data = ["digits"]\nmethods = ["randon"]', [], "the plan 'p.toml': there is no method 'randon'"),
         ('data = ["digits"]\nmethods = ["random"]', ["--engine", "spark"], "the engine is 'spark'"),
         ('data = ["digits"]\nmethods = ["random"]', ["--engine", "10.0.0.5:8786"], "it must be 'local', 'dask' for a cluster"),

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from askwise.data.frames import Table, column, columns_of, read_header, read_table
+from askwise import scoring
+from askwise.data.frames import Table, column, columns_of, read_cells, read_header, read_table
 from askwise.errors import InputError
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -123,6 +124,21 @@ def test_parquet(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 but not really")
     with pytest.raises(InputError, match=r"'bad.parquet' cannot be read as a table"):
         read_table(tmp_path / "bad.parquet")
+
+
+@pytest.mark.parametrize("lacks", [b'"name"', b'"pandas_type"', b'"columns"'])
+def test_a_parquet_file_whose_description_is_damaged_is_refused_in_a_sentence(lacks, tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    whole = pyarrow.Table.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}, index=[5, 9]))
+    said = {b"pandas": whole.schema.metadata[b"pandas"].replace(lacks, lacks.upper())}
+    parquet.write_table(whole.replace_schema_metadata(said), tmp_path / "bad.parquet")
+    for read in (read_table, read_header, read_cells):
+        with pytest.raises(InputError, match=r"'bad.parquet' cannot be read as a table: it is damaged"):
+            read(tmp_path / "bad.parquet")
+    with pytest.raises(InputError, match=r"'bad.parquet' cannot be read as a table: it is damaged"):
+        list(scoring._frames(scoring.parts_of(tmp_path / "bad.parquet")[0], ["a"]))
 
 
 @pytest.mark.parametrize(

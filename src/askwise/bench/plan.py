@@ -116,7 +116,7 @@ def read(path: Path) -> Plan:
         raise InputError(f"there is no file {str(path)!r}; name a plan, a TOML file")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and thousands of brackets
         raise InputError(f"the plan {path.name!r} is not TOML: {error}") from None
     try:
         return made(given, path.parent, path.stem)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from askwise.cli.examples import EXAMPLES
-from askwise.errors import AskwiseError, Doubt, InputError, WriteError
+from askwise.errors import AskwiseError, Doubt, InputError, WriteError, did_you_mean
 from askwise.files import is_special, named
 from askwise.texts import Escaping, printable
 
@@ -44,6 +44,9 @@ def _run(words: list[str]) -> int:
         return 1
     except AskwiseError as error:
         print(f"askwise: {printable(error)}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"askwise: the memory of this machine is too small for this; give fewer rows ({printable(error)})", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -330,7 +333,6 @@ def _datasets(given: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     from askwise.data.named import cards
-    from askwise.errors import InputError, did_you_mean
 
     known = cards()
     if given.name is not None:
@@ -385,9 +387,7 @@ def _model(given: argparse.Namespace) -> Any:
 
     model = load(given.model)
     budget = budget_of(given) if hasattr(given, "price") else Budget()
-    if budget == Budget():
-        return model
-    return model.at(budget)
+    return model if budget == Budget() else model.at(budget)
 
 
 def budget_of(given: argparse.Namespace) -> Any:

@@ -40,7 +40,7 @@ def table(X: Any, columns: Sequence[str]) -> NDArray[np.float32]:
             numbers = data.astype(np.float32, copy=False)
     except (ValueError, TypeError):
         row, column = _first_text(data)
-        holds = f"column {columns[column]!r} holds {data[row, column]!r}"
+        holds = f"column {columns[column]!r} holds {quoted(data[row, column])}"
         raise RowError(holds, row, "; values must be numbers, or NaN where missing") from None
     if (bad := np.argwhere(np.isinf(numbers))).size:
         row, column = bad[0]
@@ -124,7 +124,7 @@ def codes(values: Any, classes: Sequence[Any], n: int, what: str) -> Ints:
     if (found < 0).any():
         row = int(np.argmin(found))
         value = given[row : row + 1].tolist()[0]
-        raise RowError(f"{what} is {value!r}", row, f", which is not a class; {did_you_mean(value, classes)}")
+        raise RowError(f"{what} is {quoted(value)}", row, f", which is not a class; {did_you_mean(value, classes)}")
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from askwise.data import notation
-from askwise.errors import InputError
+from askwise.errors import InputError, quoted
 
 
 def marks_in(frame: Any, text: Collection[str | None]) -> set[str]:
@@ -43,7 +43,7 @@ def settle(
         strange = [v for v in values if (notation.ambiguous(v) if mark is None else notation.plain(v, mark) is None)]
         if strange:
             value = strange[0]
-            where = f"column {name!r} holds {value!r} in {place(int((codes == list(some).index(value)).argmax()))}"
+            where = f"column {name!r} holds {quoted(value)} in {place(int((codes == list(some).index(value)).argmax()))}"
             if mark is not None:
                 raise InputError(
                     f"{where}, which is not a number with the decimal mark {mark!r}; correct it, or leave --decimal out"

@@ -183,14 +183,21 @@ def _reading(path: str | os.PathLike[str], how: Reading) -> Iterator[tuple[Any, 
     except ImportError:
         needs = "openpyxl; install 'askwise[excel]'" if ending == EXCEL else "pyarrow; install 'askwise[tables]'"
         raise InputError(f"reading {ending} files needs {needs}") from None
-    except (
-        ValueError,
-        OSError,
-        EOFError,
-        csv.Error,
-    ) as error:  # the errors of pandas and pyarrow for damaged files are ValueErrors
-        reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise InputError(f"the file {file.name!r} cannot be read as a table: {reason}") from None
+    except Exception as error:
+        if ending != PARQUET and not isinstance(error, _USUAL):
+            raise
+        raise unreadable(file, error) from None
+
+
+_USUAL = (ValueError, OSError, EOFError, csv.Error)  # of pandas and pyarrow for damaged files
+
+
+def unreadable(file: Path, error: Exception) -> InputError:
+    """What a reader of tables raises, in one sentence. For damaged Parquet files pandas and pyarrow raise whatever comes."""
+    reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+    if not isinstance(error, _USUAL):
+        reason = f"it is damaged, or of a kind that is not read here ({type(error).__name__}: {reason})"
+    return InputError(f"the file {file.name!r} cannot be read as a table: {reason}")
 
 
 def checked_ending(file: Path, how: Reading) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from askwise.core import checks
 from askwise.data.frames import read_cells
 from askwise.data.notation import ambiguous, plain
-from askwise.errors import InputError
+from askwise.errors import InputError, quoted
 
 
 def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -32,7 +32,7 @@ def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
 def amount(text: str, what: str) -> str:
     """An amount of a small file as Python writes it, so that it can have a decimal comma."""
     if "," in text and ambiguous(text):
-        raise InputError(f"{what} is {text!r}, which is {plain(text, '.')} or {plain(text, ',')}; write it in one of these ways")
+        raise InputError(f"{what} is {quoted(text)}, which is {plain(text, '.')} or {plain(text, ',')}; write it in one of these ways")
     return plain(text, ",") or plain(text, ".") or text if "," in text else text
 
 

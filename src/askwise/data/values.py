@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.data import notation
-from askwise.errors import InputError, RowError
+from askwise.errors import InputError, RowError, quoted
 
 Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
     def holds(self, value: Any, row: int, then: str, kind: type[RowError] = RowError) -> RowError:
         """An error about one value; `then`: what its message says after the row."""
-        return kind(f"column {self.column!r} holds {value!r}", row if self.rows is None else int(self.rows[row]), then)
+        return kind(f"column {self.column!r} holds {quoted(value)}", row if self.rows is None else int(self.rows[row]), then)
 
 
 class Distinct(NamedTuple):
@@ -91,7 +91,7 @@ def _refuse_numbers_as_text(found: Distinct, place: Place, max_categories: int) 
         raise place.holds(found.values[other], _row(found, other), f"{_written(found.values[other])}, {way_out}")
     if not words and len(found.values) > max_categories:
         raise InputError(f"column {place.column!r} is text, but its values are {len(found.values)} different numbers such as "
-                         f"{found.values[0]!r}; make them numbers, {way_out}")  # fmt: skip
+                         f"{quoted(found.values[0])}; make them numbers, {way_out}")  # fmt: skip
 
 
 def is_number(value: Any) -> bool:

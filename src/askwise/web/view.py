@@ -30,7 +30,7 @@ class Told(BaseModel):
 
     case_id: str
     draw: float
-    budget: float | None = None
+    budget: float | str | None = None  # text: a ratio such as 1/3
     known: dict[str, JsonValue] = {}
     outside: bool | list[str] = []
     events: list[dict[str, JsonValue]] = []

@@ -32,7 +32,8 @@ def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
 def amount(text: str, what: str) -> str:
     """An amount of a small file as Python writes it, so that it can have a decimal comma."""
     if "," in text and ambiguous(text):
-        raise InputError(f"{what} is {quoted(text)}, which is {plain(text, '.')} or {plain(text, ',')}; write it in one of these ways")
+        ways = f"{plain(text, '.')} or {plain(text, ',')}"
+        raise InputError(f"{what} is {quoted(text)}, which is {ways}; write it in one of these ways")
     return plain(text, ",") or plain(text, ".") or text if "," in text else text
 
 

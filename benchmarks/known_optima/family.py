@@ -42,7 +42,7 @@ def one(seed: int) -> rows.Row:
     seconds = time.monotonic() - began
     model = Model(
         problem.schema, None, problem.loss, learned.at_once, learned.points, Budget(), Budget(), (), seed, "", learned.facts,
-        family=learned.family, caps=learned.caps,
+        family=learned.family,
     )  # type: ignore[arg-type]  # fmt: skip
     scale, prices = Scale.of(problem), problem.schema.prices
     nothing = float(exact.Exact(problem).nothing().loss)

@@ -58,6 +58,25 @@ def test_what_is_free_is_asked_before_what_costs_and_before_deciding(kind):
     assert {"smoker", "town"} <= first
 
 
+def test_until_what_is_free_is_answered_what_was_measured_is_expected():
+    """A family learns from cases that hold what is free for everybody."""
+    model = family(*table(), budget=AverageBudget("0.8"), **FREE)
+    (point, _), session = model.followed, model.session(case_id=1)
+    assert point.prefix is None
+    for test, value in (("smoker", False), ("town", "Rom")):
+        step = session.next()
+        assert step.expected.total == pytest.approx(point.cost)
+        assert step.expected.loss == pytest.approx(min(point.loss, *step.losses.values()))
+        assert all(option.gain is None for option in step.why)
+        session.tell(test, value)
+    step = session.next()
+    assert step.expected.total != pytest.approx(point.cost)
+    assert step.why[0].gain is not None
+    session.tell("pressure", 0.25)
+    assert session.next().test == "colour"  # it is free only now, and such cases were learned from
+    assert session.next().why[0].gain is not None
+
+
 def test_a_free_test_that_is_refused_is_not_waited_for():
     model = family(*table(), **FREE)
     session = model.session(refused=["smoker"], case_id=1)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.episode import Cases, State, chosen
+from askwise.core.forecast import free_to_come
 from askwise.core.policy import Constant, Looking, Mixture, View
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Problem
@@ -220,6 +221,8 @@ class _Told:
             ranked = there[(-gain[there]).argsort(kind="stable")[: RUNNERS_UP + 1]].tolist()
         others = [j for j in ranked if j != chosen][:RUNNERS_UP]
         names = self.model.schema.tests
+        if self._lacks_free(i):
+            gain = None
         return tuple(
             Option(names[j], float(price[i, j]), None if gain is None or not np.isfinite(gain[j]) else float(gain[j]))
             for j in (*first, *others)
@@ -237,6 +240,8 @@ class _Told:
             cost = max(self.point.cost - spent, price)
             best = float(np.where(self.state.legal[i], view.q[i], -np.inf).max())
             loss = -best * self.model.stake - self.point.lam * cost
+        elif self._lacks_free(i):
+            cost, loss = max(self.point.cost - spent, price), self.point.loss
         most = float(self.prices.money(self.prices.total)) - spent if self.state.left is None else float(self.state.left[i])
         cost, loss = max(min(cost, most), price), min(max(loss, 0.0), now)
         # mistakes become rarer as the loss becomes smaller
@@ -246,6 +251,11 @@ class _Told:
     def _in_order(self, i: int) -> bool:
         """Whether case i follows a fixed order, rather than what is expected of each test."""
         return self.view.coming is not None and bool(np.isnan(self.view.cost[i]))
+
+    def _lacks_free(self, i: int) -> bool:
+        """Whether a family says nothing useful of case i yet: it has learned from cases that hold what is free for everybody."""
+        legal = self.state.legal[i : i + 1, self.model.schema.first_test :]
+        return not np.isnan(self.view.cost[i]) and bool(free_to_come(legal, self.prices).any())
 
     def _because(self, i: int, why: tuple[Option, ...]) -> str:
         first, *others = why

@@ -1,5 +1,7 @@
 """What is expected, set right by what came."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,12 +12,12 @@ from askwise.core.problem import Problem, Schema
 from askwise.methods import family
 
 
-def noisy(n: int, seed: int) -> Problem:
-    """Four tests that each tell the class three times in four."""
+def noisy(n: int, seed: int, free: str = "") -> Problem:
+    """Four tests that each tell the class three times in four; some of them are free."""
     rng = np.random.default_rng([seed, n])
     y = rng.integers(2, size=n)
     X = np.where(rng.random((n, 4)) < 0.75, y[:, None], 1 - y[:, None]).astype(float)
-    return Problem.build(Schema.build(list("abcd"), [0, 1], dict.fromkeys("abcd", 2)), X, y)
+    return Problem.build(Schema.build(list("abcd"), [0, 1], dict.fromkeys("abcd", 2) | dict.fromkeys(free, 0)), X, y)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,19 @@ def test_prices_and_budgets_change_the_map():
     assert plain.tolist() == [1, 1, 2, 3, 4] + 10 * [0]
     both = forecast.inputs(one, 2 * one, 3 * one, 4 * one, 0.5, one)[0]
     assert both.tolist() == [1, 1, 2, 3, 4, 0.5, 0.5, 1, 1.5, 2, 1, 1, 2, 3, 4]
+
+
+@pytest.fixture(scope="module")
+def free_run():
+    return family.run(noisy(1_000, 0, "ab"), noisy(1_000, 1, "ab"), FamilyConfig(max_steps=250, width=32), 0)
+
+
+def test_cases_that_lack_what_is_free_do_not_change_the_map(free_run):
+    problem, limits = noisy(600, 1, "ab"), [(0.001, None), (0.01, 4), (0.02, None)]
+    held = np.tile([True, True, False, False], (600, 1))
+    told, without = (forecast.fitted(free_run.family, p, limits) for p in (problem, replace(problem, known=held)))
+    assert told == pytest.approx(without)
+    assert not np.allclose(told, forecast.as_judged())
 
 
 @pytest.mark.parametrize("cap", [None, 6])

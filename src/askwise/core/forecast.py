@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from askwise.core.episode import replay, rollout, some_rows
+from askwise.core.prices import Bools, Prices
 from askwise.core.problem import Doubles, Problem
 
 if TYPE_CHECKING:
@@ -43,6 +44,12 @@ def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, place: floa
     return told.reshape(INPUTS, -1).T
 
 
+def free_to_come(legal: Bools, prices: Prices) -> Bools:
+    """B, F: which of these tests cost nothing whatever is held, so that everybody takes them before anything else."""
+    to_come: Bools = legal & (prices.alone == 0)
+    return to_come
+
+
 def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:
     """2, INPUTS: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
     everything. `limits`: prices, and hard budgets in units, under which some rows are followed."""
@@ -52,8 +59,10 @@ def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int |
         values = family.values(lam)
         done = rollout(problem, family.policy(lam), cap, rows)
         steps = replay(problem, done.row, done.padded, done.length, cap)
-        cases = steps.cases.keep(steps.action >= problem.schema.first_test)
-        episode = steps.episode[steps.action >= problem.schema.first_test]
+        asks = steps.action >= problem.schema.first_test
+        # the judge has learned from cases that hold what is free for everybody, and says nothing useful of others
+        asks &= ~free_to_come(steps.cases.legal()[:, problem.schema.first_test :], prices).any(1)
+        cases, episode = steps.cases.keep(asks), steps.episode[asks]
         if not len(episode):
             continue
         state = cases.observe()

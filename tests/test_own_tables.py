@@ -69,6 +69,12 @@ def test_fit_learns_from_numbers_not_from_words(folder, way, tmp_path):
     assert encoding == learned("plain.csv")
 
 
+def test_what_is_doubtful_of_a_file_is_said_once_by_a_command(folder, tmp_path):
+    """Also of a file that a fit looks at before it begins, and reads at its end."""
+    cases = ["--target", "diagnosis", "--test", folder / "latin.csv"]
+    said("fit", folder / "plain.csv", *cases, "--time-limit", "0.001", "--quiet", "--json", "--out", tmp_path / "m.askwise")
+
+
 @pytest.mark.parametrize("word", ["Größe", "mäßig", "Gefäß", "créée", "süß"])
 def test_two_letters_together_that_english_lacks_are_western_too(tmp_path, word):
     (tmp_path / "latin.csv").write_bytes(f"age;finding\n1;{word}\n2;no\n".encode("latin-1"))

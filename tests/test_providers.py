@@ -228,10 +228,12 @@ def test_async_providers():
 def test_what_cannot_be_used_is_refused():
     for wrong, words in [
         ({"TSH": len}, "provider for 'TSH', which is not a test"),
-        ({"age": 5}, "a provider is 5"),
+        ({"age": 5}, "the provider for 'age' is 5; it must be a function of a case"),
     ]:
         with pytest.raises(InputError, match=words):
             model().decide(1, wrong)
+    with pytest.raises(InputError, match="a provider is 5"):
+        Provider(5)
     with pytest.raises(InputError, match="retries is -1"):
         Provider(len, retries=-1)
     with pytest.raises(InputError, match="timeout is 0"):

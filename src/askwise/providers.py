@@ -133,9 +133,11 @@ class _Desk:
     ) -> None:
         if not isinstance(workers, int) or workers < 1:
             raise InputError(f"workers is {workers!r}; it must be a whole number, 1 or more")
-        for test in providers:
+        for test, made in providers.items():
             if test not in model.form.tests:
                 raise InputError(f"there is a provider for {test!r}, which is not a test; {did_you_mean(test, model.form.tests)}")
+            if not isinstance(made, Provider) and not callable(made):
+                raise InputError(f"the provider for {test!r} is {made!r}; it must be a function of a case")
         self.providers = {
             test: made if isinstance(made, Provider) else Provider(made, timeout, retries) for test, made in providers.items()
         }

@@ -62,7 +62,7 @@ def test_a_sheet_is_a_table(tmp_path):
         ([["a"], [1, 2]], "a row of 2 values for 1 names of columns"),
         (
             [["a", "b"], [1, "=A2+1"]],
-            "holds the formula '=A2.1' without its value in row 2; open the file in a spreadsheet program",
+            "holds the formula '=A2.1' without its value in row 2 of column 'b'; open the file in a spreadsheet program",
         ),
         ([["a", "b"], ["1,234", 1]], "column 'a' holds '1,234' in row 2, which is 1234 or 1.234; say which is the decimal mark"),
     ],

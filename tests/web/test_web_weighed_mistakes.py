@@ -92,6 +92,16 @@ def test_the_page_says_so(make_client):
             assert f'<th scope="row">{name}</th>{cells}' in page
 
 
+def test_who_hears_the_picture_of_the_model_hears_what_it_shows(make_client):
+    from askwise.web.view import percent
+
+    client = make_client(of={"weighed": weighed(), "alike": made("family")})
+    first, last = weighed().frontier[0], weighed().frontier[-1]
+    page, plain = (client.get(f"/m/{name}/model").text for name in ("weighed", "alike"))
+    assert f"The expected loss falls from {first.loss:.4g} at no cost to {last.loss:.4g} at" in page
+    assert f"A curve that rises from {percent(0.5)} right at no cost to {percent(0.85)} at" in plain
+
+
 def test_the_api_says_so(make_client):
     model = weighed()
     step = stopped(model, AGE)

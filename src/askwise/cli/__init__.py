@@ -70,9 +70,13 @@ def _drop(stream: Any) -> None:
 def _doubts() -> Iterator[None]:
     """Our own warnings, as one line and once each."""
     usual = warnings.showwarning
+    said: set[str] = set()  # Python forgets what it has shown whenever filters change, as in a fit
 
     def show(message: Warning | str, category: type[Warning], *more: Any) -> None:
         if issubclass(category, Doubt):
+            if str(message) in said:
+                return
+            said.add(str(message))
             print(f"askwise: {printable(message)}", file=sys.stderr)
         else:
             usual(message, category, *more)

@@ -137,11 +137,13 @@ def _refuse_formulas(file: Path, how: Reading) -> None:
     """A formula that was never computed looks like an empty cell."""
     with _sheet(file, how) as values, _sheet(file, how, values=False) as formulas:
         computed = dict(values)
+        names = next(iter(computed.values()), [])
         for number, row in formulas:
             there = computed.get(number, [])
             for i, value in enumerate(row):
                 if isinstance(value, str) and value.startswith("=") and (i >= len(there) or there[i] is None):
+                    column = f" of column {label(names[i])!r}" if i < len(names) and names[i] is not None else ""
                     raise InputError(
-                        f"the sheet of {file.name!r} holds the formula {value!r} without its value in row {number}; "
+                        f"the sheet of {file.name!r} holds the formula {value!r} without its value in row {number}{column}; "
                         "open the file in a spreadsheet program and save it there"
                     )

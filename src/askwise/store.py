@@ -229,8 +229,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
             found = f"{arrays[name].dtype} of shape {arrays[name].shape}"
             raise StateError(f"{path!r} is damaged: {name!r} is {found}, and should have shape {shape}")
     _must(len(card["points"]) <= MOST_POINTS, f"there are at most {MOST_POINTS} points")
-    if network is None:  # arrays of more dimensions would grow when they are added
-        _must(all(value.ndim <= 2 for value in arrays.values()), "arrays have one or two dimensions")
+    if network is None:  # arrays of other dimensions would grow when they are added, or fit only so many cases
+        _must(all(value.ndim == 1 + _is_matrix(name) for name, value in arrays.items()), "arrays have the right dimensions")
     own: dict[int, Arrays] = {}
     for name, value in arrays.items():
         if name.startswith("point/"):
@@ -268,6 +268,10 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
     )
 
 
+def _is_matrix(name: str) -> bool:
+    return name.endswith(".weight") or name in ("family/forecast", "loss", "member", "sources")
+
+
 def _classes(given: Any, sort: Any) -> tuple[Any, ...]:
     """The classes, each of the type that it had. How long their texts are is not believed, but counted."""
     kinds: dict[str, Any] = {"U": str, "b": bool, "i": int, "u": int, "f": float}
@@ -284,6 +288,7 @@ def _classes(given: Any, sort: Any) -> tuple[Any, ...]:
 def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
     weights = {"forecast": as_judged().astype(np.float32)}  # older files have none
     weights |= {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
+    _must(weights["forecast"].shape == as_judged().shape, "the forecast has the right shape")
     scale, rank = Scale(**card["scale"]), arrays["rank"]
     _must(
         _numbers(scale.to_dict().values()) and min(scale.to_dict().values()) > 0 and scale.low < scale.high, "the scale is valid"

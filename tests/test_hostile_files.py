@@ -258,7 +258,8 @@ def test_no_date_of_a_card_is_beyond_the_calendar(name, value, tmp_path):
 
 def test_a_date_beyond_the_calendar_is_refused_before_training():
     far = np.array(["2020-01-01", "12020-01-01"] * 15, "datetime64[s]")
-    with pytest.raises(AskwiseError, match=r"column 'day' holds '12020-.*' in row [0-9]*[13579] .*; dates must be of the years 1 to 9999"):
+    words = r"column 'day' holds '12020-.*' in row [0-9]*[13579] .*; dates must be of the years 1 to 9999"
+    with pytest.raises(AskwiseError, match=words):
         askwise.CostlyClassifier().fit(X[["age"]].assign(day=far), Y)
 
 

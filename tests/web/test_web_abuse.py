@@ -12,8 +12,8 @@ from tests.web.test_web_page import heading, hidden
 
 from askwise.errors import InputError
 from askwise.web import connections, view
-from askwise.web.clients import digits
-from askwise.web.settings import Limits, checked_proxies, checked_token
+from askwise.web.clients import digits, forwarded
+from askwise.web.settings import Limits, checked_proxies, checked_token, is_trusted
 from askwise.web.turns import WAITING, Turns
 
 NEXT = "/api/models/patients/next"
@@ -112,6 +112,14 @@ def test_the_client_behind_a_trusted_proxy_is_the_one_that_is_limited(make_clien
     assert client.get("/health", headers={"x-forwarded-for": "nonsense"}).status_code in (200, 429)
     alone = make_client({"rate": 1})
     assert 429 in [alone.get("/health", headers={"x-forwarded-for": f"192.0.2.{i}"}).status_code for i in range(8)]
+
+
+def test_a_trusted_proxy_is_recognised_by_a_socket_that_takes_both_sorts_of_addresses():
+    proxies = checked_proxies(["10.0.0.5", "2001:db8::/32"])
+    scope = {"client": ("::ffff:10.0.0.5", 80), "scheme": "http"}  # as of --host ::
+    forwarded(scope, {b"x-forwarded-proto": b"https", b"x-forwarded-for": b"6.6.6.6, ::ffff:192.0.2.7, 2001:db8::1"}, proxies)
+    assert (scope["scheme"], scope["client"][0]) == ("https", "192.0.2.7")
+    assert not is_trusted("::ffff:10.0.0.6", proxies)
 
 
 def test_a_trusted_proxy_is_an_address_and_needs_a_token():

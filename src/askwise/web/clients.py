@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import MutableMapping
-from ipaddress import ip_address
 from typing import Any
 
-from askwise.web.settings import Proxies, is_trusted
+from askwise.web.settings import Proxies, is_trusted, parsed
 
 Headers = dict[bytes, bytes]
 SAFE = ("GET", "HEAD", "OPTIONS")  # methods that change nothing
@@ -68,7 +67,7 @@ def forwarded(scope: MutableMapping[str, Any], headers: Headers, proxies: Proxie
     # each proxy adds whom it heard, so the last that is none of ours is the client; what stands before it may be made up
     for part in reversed(headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")):
         try:
-            name = str(ip_address(part.strip()))
+            name = str(parsed(part.strip()))
         except ValueError:
             return
         scope["client"] = (name, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,12 +69,18 @@ def checked_proxies(given: list[str]) -> Proxies:
     return tuple(found)
 
 
+def parsed(address: str) -> IPv4Address | IPv6Address:
+    """An address. A socket that takes both sorts, as of `--host ::`, writes 10.0.0.5 as ::ffff:10.0.0.5."""
+    found = ip_address(address)
+    return getattr(found, "ipv4_mapped", None) or found
+
+
 def is_trusted(address: str, proxies: Proxies) -> bool:
     """Whether an address is one of our proxies."""
     if not proxies:
         return False
     try:
-        asked = ip_address(address)
+        asked = parsed(address)
     except ValueError:
         return False
     return any(asked in network for network in proxies)

@@ -141,7 +141,8 @@ def test_the_reason_is_the_true_one():
     if step.test is None:  # noise tells nothing
         assert step.reason == f"{lacks}, and no other test is expected to be worth its price"
     nobody = model.session(refused=model.schema.tests).next()
-    assert nobody.reason == "there is nothing more that could be asked within the 1 that it keeps to"
+    limit = "within 1, which no case exceeds at this point of the frontier"
+    assert nobody.reason == f"there is nothing more that could be asked {limit}"
     through = model.session()
     through.tell("first", 0.5)
     assert through.next().reason == "all tests of the order that every case follows here are known"

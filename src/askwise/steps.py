@@ -199,7 +199,7 @@ class _Told:
         if cap is None:
             return ""
         if most is None:
-            return f" within the {self.prices.money(cap):g} that it keeps to"
+            return f" within {self.prices.money(cap):g}, which no case exceeds at this point of the frontier"
         less = (cap + 1) * self.prices.unit <= most
         return f" within the {self.prices.money(cap):g} of the budget that it keeps to" if less else " within the budget"
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -169,3 +170,24 @@ def test_frames_are_not_escaped() -> None:
     frame = model.acquire(X[["age", "pressure"]].rename(columns={"age": "=a;b"})).to_frame()
     assert {name for tests in frame["tests"] for name in tests} <= {"=a;b", "pressure"}
     assert isinstance(frame, pd.DataFrame)
+
+
+def test_names_of_files_need_not_be_unicode(tmp_path: Path) -> None:
+    model = tmp_path / os.fsdecode(b"m\xff.askwise")
+    family().save(model)
+    code, _, err = run("report", model, "--out", tmp_path / os.fsdecode(b"r\xff"))
+    assert (code, err) == (0, "")
+    assert "\\udcff" in next(tmp_path.rglob("*.html")).read_text(encoding="utf-8")
+
+
+def test_a_service_answers_in_unicode_whatever_a_model_is_called(tmp_path: Path) -> None:
+    from askwise.web.api import to_json
+    from askwise.web.page import error
+    from askwise.web.settings import load_models
+
+    assert json.loads(to_json({"unit": "\udcff"}).body) == {"unit": "\udcff"}
+    assert b"\\udcff" in error(404, "\udcff").body
+    model = tmp_path / os.fsdecode(b"m\xff.askwise")
+    family().save(model)
+    with pytest.raises(InputError, match="is not Unicode text; rename it"):
+        load_models([model])

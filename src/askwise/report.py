@@ -14,7 +14,7 @@ from askwise.evaluate import Report
 from askwise.files import write_whole
 from askwise.model import Model
 from askwise.pages import Block, Code, Heading, Picture, Words, fragment, html
-from askwise.texts import give_or_take, printable
+from askwise.texts import encoded, give_or_take, printable
 from askwise.usage import learned_for, usage
 
 PICTURES, PAGE = (".png", ".svg"), ".html"  # endings of what is written beside a model
@@ -202,5 +202,5 @@ def write_pictures(model: Model, out: Path, held: Held | None) -> list[Path]:
         blocks += [Heading("Results"), Words(f"O{results(model, held)[1:]}.")]
     for title, figure in figures:
         blocks += [Heading(title), Picture(title, title, plots.inline(figure))]
-    write_whole(page, html(out.stem, blocks).encode())
+    write_whole(page, encoded(html(out.stem, blocks)))
     return [*pictures, page]

@@ -29,6 +29,12 @@ def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()
 
 
+def encoded(text: str) -> bytes:
+    """Text for a file or an answer, in UTF-8. Of names of files that are not Unicode, the bytes are written as escapes, such as
+    \\udcff, which JSON reads as what they were."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 class Escaping:
     """A stream for people: control characters other than line ends are written as escapes."""
 

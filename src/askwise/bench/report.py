@@ -14,6 +14,7 @@ from askwise.bench.entries import Entry, Gathered, Row, budget_words, entries, g
 from askwise.errors import InputError, did_you_mean
 from askwise.files import check_out, write_whole
 from askwise.pages import Block, Code, Heading, Picture, Table, Words, html, markdown
+from askwise.texts import encoded
 
 SCORE = (
     "The score of a policy is 1 − loss / stake on test cases, where the stake is what can be lost in a case on average; where "
@@ -57,8 +58,8 @@ def report(paths: Sequence[Path], out: Path, title: str = "", against: str | Non
     for block in blocks:
         if isinstance(block, Picture):
             write_whole(out.with_name(block.file), block.svg.encode())
-    write_whole(out, html(title, blocks, contents=True).encode())
-    write_whole(out.with_suffix(".md"), markdown(title, blocks).encode())
+    write_whole(out, encoded(html(title, blocks, contents=True)))
+    write_whole(out.with_suffix(".md"), encoded(markdown(title, blocks)))
     return [out, out.with_suffix(".md"), *(out.with_name(b.file) for b in blocks if isinstance(b, Picture))]
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from askwise.cli.examples import EXAMPLES
-from askwise.errors import AskwiseError, Doubt, InputError, WriteError, did_you_mean
+from askwise.cli.streams import doubts, drop
+from askwise.errors import AskwiseError, InputError, WriteError, did_you_mean
 from askwise.files import is_special, named
 from askwise.texts import Escaping, printable
 
@@ -34,13 +32,13 @@ def parsed(words: list[str]) -> argparse.Namespace:
 def _run(words: list[str]) -> int:
     given = parsed(words)
     try:
-        with _doubts(), named("the standard output"):
+        with doubts(), named("the standard output"):
             code = given.call(given) or 0
             sys.stdout.flush()  # here, where a full disk can still be told
         return int(code)
     except WriteError as error:
         print(f"askwise: {printable(error)}", file=sys.stderr)
-        _drop(sys.stdout)
+        drop(sys.stdout)
         return 1
     except AskwiseError as error:
         print(f"askwise: {printable(error)}", file=sys.stderr)
@@ -56,35 +54,6 @@ def _run(words: list[str]) -> int:
     except OSError as error:
         print(f"askwise: {printable(error)}", file=sys.stderr)
         return 1
-
-
-def _drop(stream: Any) -> None:
-    """Forgets what could not be written; Python would try it once more at its end, and complain."""
-    try:
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-@contextmanager
-def _doubts() -> Iterator[None]:
-    """Our own warnings, as one line and once each."""
-    usual = warnings.showwarning
-    said: set[str] = set()  # Python forgets what it has shown whenever filters change, as in a fit
-
-    def show(message: Warning | str, category: type[Warning], *more: Any) -> None:
-        if issubclass(category, Doubt):
-            if str(message) in said:
-                return
-            said.add(str(message))
-            print(f"askwise: {printable(message)}", file=sys.stderr)
-        else:
-            usual(message, category, *more)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("default", Doubt)
-        warnings.showwarning = show  # type: ignore[assignment]
-        yield
 
 
 def parser() -> argparse.ArgumentParser:

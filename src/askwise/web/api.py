@@ -17,6 +17,7 @@ from askwise import __version__
 from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
 from askwise.model import Model
 from askwise.session import Session, next_steps
+from askwise.texts import encoded
 from askwise.usage import usage
 from askwise.web import bodies
 from askwise.web.bodies import Case, Error
@@ -178,7 +179,7 @@ def batch_of(model: Model, cases: list[Case | Error], breathe: Callable[[], None
 
 def to_json(data: Any, status: int = 200, **headers: str) -> Response:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode(), status, headers, media_type="application/json")
+    return Response(encoded(text), status, headers, media_type="application/json")
 
 
 def _takes(model: type, examples: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from askwise import __version__
 from askwise.errors import InputError
 from askwise.model import Model
 from askwise.session import Session
+from askwise.texts import encoded
 from askwise.web import view
 from askwise.web.api import Missing, Service, url
 from askwise.web.clients import digits
@@ -51,7 +52,8 @@ def _templates() -> jinja2.Environment:
 
 def render(template: str, status: int = 200, **facts: Any) -> Response:
     given = {"title": "", "model": None, "tab": "", "several": True, **facts}
-    return Response(_templates().get_template(template).render(given), status, media_type="text/html; charset=utf-8")
+    made = _templates().get_template(template).render(given)
+    return Response(encoded(made), status, media_type="text/html; charset=utf-8")
 
 
 def error(status: int, words: str) -> Response:
@@ -183,7 +185,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
         safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session.case_id)[:60] or "case"
         text = json.dumps(session.trace(), indent=1, ensure_ascii=False)
         return Response(
-            text, media_type="application/json", headers={"content-disposition": f'attachment; filename="{safe}.json"'}
+            encoded(text), media_type="application/json", headers={"content-disposition": f'attachment; filename="{safe}.json"'}
         )
 
     @page("/m/{name}/model")

@@ -106,6 +106,8 @@ def load_models(paths: list[Path]) -> dict[str, Model]:
     models: dict[str, Any] = {}
     for path in paths:
         name = path.stem
+        if name.encode(errors="ignore").decode() != name:  # it is part of addresses
+            raise InputError(f"the name of the file {str(path)!r} is not Unicode text; rename it")
         if name in models:
             raise InputError(f"two models are called {name!r}; rename one of the files")
         models[name] = load(path)

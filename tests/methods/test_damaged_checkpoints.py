@@ -77,10 +77,27 @@ def test_facts_that_cannot_be(run):
                 refused(go_on, (arrays, {**facts, name: value}))
 
 
+def test_records_that_cannot_be(run):
+    go_on, (arrays, facts) = run
+    assert facts["records"]
+    for i, record in enumerate(facts["records"]):
+        measured = {name: value for name, value in record.items() if isinstance(value, dict)}
+        wrong = [{**record, name: value} for name in set(record) - set(measured) for value in (None, "x", {}, 10**400)]
+        wrong += [
+            {**record, part: {**figures, name: value}}
+            for part, figures in measured.items()
+            for name in ("cost", "loss", "n")
+            for value in (None, "x", [[1]], 10**400)
+        ]
+        for each in wrong:
+            records = [each if j == i else other for j, other in enumerate(facts["records"])]
+            refused(go_on, (arrays, {**facts, "records": records}))
+
+
 def test_arrays_that_cannot_be(run):
     go_on, (arrays, facts) = run
     for name, value in arrays.items():
-        if name.split("/")[0] in ("memory", "least", "best", "kept", "optimiser") and not name.endswith("row"):
+        if name.split("/")[0] in ("memory", "least", "optimiser") and not name.endswith("row"):
             continue  # as large as the run was long
         refused(go_on, ({k: v for k, v in arrays.items() if k != name}, facts))
         refused(go_on, ({**arrays, name: value[..., None]}, facts))

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 from numpy.typing import NDArray
 
+from askwise.core.measures import Measure
 from askwise.errors import AskwiseError, StateError, quoted
 
 Arrays = dict[str, NDArray[Any]]
@@ -87,6 +88,23 @@ def same_sorts(theirs: dict[str, Any], mine: dict[str, Any]) -> None:
             fits = type(found) in ((list, tuple) if isinstance(value, (list, tuple)) else (type(value),))
         if not fits:
             raise StateError(f"the checkpoint is damaged: its {name} cannot be {quoted(found)}")
+
+
+def number(given: dict[str, Any], name: str, *, whole: bool = False) -> Any:
+    """A number of a checkpoint."""
+    found = given.get(name)
+    if type(found) not in ((int,) if whole else (int, float)) or not abs(found) < 1e300:  # type: ignore[arg-type]
+        raise StateError(f"the checkpoint is damaged: its {name} cannot be {quoted(found)}")
+    return found
+
+
+def figures(given: dict[str, Any]) -> Measure:
+    """What a policy came to, as a checkpoint says."""
+    found = Measure.from_dict(given)
+    for name, value in found.to_dict().items():
+        if value is not None or name in ("cost", "loss", "accuracy", "n"):
+            number({name: value}, name, whole=name == "n")
+    return found
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 from askwise.choosing import best_for
 from askwise.core import checks, forecast, gaps
 from askwise.core.budget import Budget
-from askwise.core.checkpoint import Arrays, State, part, put_off_ctrl_c, same_run, taking_over
+from askwise.core.checkpoint import Arrays, State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
 from askwise.core.episode import some_rows
 from askwise.core.family import PREFIXES, FamilyTrainer
 from askwise.core.family_config import FamilyConfig
@@ -80,7 +80,12 @@ class Kept:
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> Kept:
-        records = [Record(**{**r, "validation": Measure.from_dict(r["validation"])}) for r in facts["records"]]
+        records = [
+            Record(
+                number(r, "step", whole=True), number(r, "done"), number(r, "area"), number(r, "lam"), figures(r["validation"])
+            )
+            for r in facts["records"]
+        ]
         due = math.inf if facts["due"] is None else float(facts["due"])
         spent = checks.seconds({"spent": facts["spent"]}, "spent")
         return cls(records, float(facts["area"]) if records else -np.inf, part(arrays, "best/"), spent, due)
@@ -153,6 +158,8 @@ def run(
             tried = {**chosen, "trial": 0} if config.trial else {}
             trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
             trainer.load(*resume)
+            if kept.records:
+                same_shapes(kept.weights, trainer.weights(), len(problem))
     else:
         order = elimination_order(rows.learn, seed, threads=threads, seconds=soon)
         trainer = begun(rows, order, config, seed, encoder, None if time_limit is None else TRIAL * time_limit)

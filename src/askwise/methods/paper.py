@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from askwise.core import gaps
 from askwise.core.budget import Budget, lagrangian
-from askwise.core.checkpoint import put_off_ctrl_c, taking_over
+from askwise.core.checkpoint import figures, number, put_off_ctrl_c, same_shapes, taking_over
 from askwise.core.config import TrainConfig
 from askwise.core.episode import measure
 from askwise.core.masked import own_torch
 from askwise.core.measures import Measure
-from askwise.core.network import Encoder, Weights, dense
+from askwise.core.network import Encoder, Weights, dense, weights_of
 from askwise.core.policy import Mixture, Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.core.train import Snapshot, Trainer, policy_of
@@ -85,7 +85,7 @@ class History:
     @classmethod
     def restore(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> History:
         records = [
-            Record(r["step"], r["lam"], Measure.from_dict(r["train"]), Measure.from_dict(r["validation"]))
+            Record(number(r, "step", whole=True), number(r, "lam"), figures(r["train"]), figures(r["validation"]))
             for r in facts["records"]
         ]  # fmt: skip
         history = cls(records)
@@ -184,6 +184,8 @@ def run(
         with taking_over():
             trainer.load(*resume)
             history = History.restore(*resume)
+            for weights in history.weights.values():
+                same_shapes(weights, weights_of(trainer.network), len(problem))
     else:
         alone = [measure(p, at_once, trainer.cap) for p in (problem, validation)]
         history = History([Record(0, trainer.price.lam, *alone)])

@@ -1,6 +1,7 @@
 """What a hostile page or client tries, answered in this process: foreign forms, odd names, endless labels, work without end."""
 
 import asyncio
+import io
 import json
 import subprocess
 import sys
@@ -11,9 +12,10 @@ import pytest
 from tests.web.test_web_page import heading, hidden
 
 from askwise.errors import InputError
-from askwise.web import connections, view
+from askwise.web import connections, limits, view
 from askwise.web.clients import digits, forwarded
-from askwise.web.settings import Limits, checked_proxies, checked_token, is_trusted
+from askwise.web.logs import Log, Metrics
+from askwise.web.settings import Limits, Settings, checked_proxies, checked_token, is_trusted
 from askwise.web.turns import WAITING, Turns
 
 NEXT = "/api/models/patients/next"
@@ -347,3 +349,29 @@ asyncio.run(main())
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert len(lines) == 7
     assert [line["kind"] for line in lines if line["event"] == "failure"] == ["OSError", "ZeroDivisionError", "ZeroDivisionError"]
+
+
+def test_a_refusal_waits_a_moment_while_others_ask_and_only_then(monkeypatch):
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(limits.asyncio, "sleep", sleep)
+    metrics, sent = Metrics(), []
+
+    async def nothing_here(scope, receive, send):
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def send(message):
+        sent.append(message)
+
+    gate = limits.Gate(nothing_here, Settings(), Log(stream=io.StringIO()), metrics)
+    scope = {"type": "http", "method": "GET", "path": "/x", "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}
+    asyncio.run(gate({**scope}, None, send))
+    assert waited == []
+    metrics.now = 1  # somebody else is being answered
+    asyncio.run(gate({**scope}, None, send))
+    assert waited == [limits.PAUSE]
+    assert [m["status"] for m in sent if m["type"] == "http.response.start"] == [404, 404]

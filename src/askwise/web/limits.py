@@ -27,6 +27,7 @@ OPEN = ("/health", "/login", "/static/")  # without a token
 MACHINES = ("/api/", "/metrics")  # these take the token only as a header, so no page of somebody else can use a cookie
 COOKIE = "askwise"
 CLOSE = (b"connection", b"close")
+PAUSE = 0.01  # seconds until a refusal is answered while others ask: who sends nothing else leaves the time to them
 DRAIN = 64 << 20  # bytes of a body that is too large that are still read, and thrown away, so that the client hears the answer
 
 CONTENT_POLICY = (
@@ -72,6 +73,8 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if status >= 400 and self.metrics.now > 1:
+                    await asyncio.sleep(PAUSE)
                 message["headers"] = [*message["headers"], *HEADERS]
                 if not any(name == b"cache-control" for name, _ in message["headers"]):
                     message["headers"].append((b"cache-control", b"no-store"))

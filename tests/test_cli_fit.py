@@ -314,18 +314,14 @@ def test_ctrl_c_leaves_a_state_and_resume_goes_on(folder, tmp_path):
     assert done >= int(re.search(r"step (\d+)", first)[1])
 
 
+def quick_fit(folder, tmp_path):
+    """The command for a fit that takes no time."""
+    out = tmp_path / "m.askwise"
+    return ["fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0.001", "--quiet", "--out", out]
+
+
 def test_resume_needs_a_state_of_the_same_run(folder, tmp_path):
-    argv = [
-        "fit",
-        folder / "cases.csv",
-        "--target",
-        "diagnosis",
-        "--time-limit",
-        "0.001",
-        "--quiet",
-        "--out",
-        tmp_path / "m.askwise",
-    ]
+    argv = quick_fit(folder, tmp_path)
     code, out, err = run(*argv, "--resume")
     assert (code, out) == (2, "")
     assert "m.state" in err
@@ -344,17 +340,7 @@ def test_resume_of_another_run_is_refused_and_harms_nothing(folder, tmp_path):
     X, y = table.drop(columns="diagnosis"), table["diagnosis"].to_numpy()
     classifier(config=None, time_limit=0, random_state=7).fit(X, y, save=states.append)
     write_state(tmp_path / "m.state", *states[-1])
-    argv = [
-        "fit",
-        folder / "cases.csv",
-        "--target",
-        "diagnosis",
-        "--time-limit",
-        "0.001",
-        "--quiet",
-        "--out",
-        tmp_path / "m.askwise",
-    ]
+    argv = quick_fit(folder, tmp_path)
     code, out, err = run(*argv, "--resume", "--seed", "7")
     assert (code, out) == (2, "")
     assert "another run: its algorithm is paper, here it is family" in err

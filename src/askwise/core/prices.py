@@ -37,7 +37,7 @@ _LONGEST = 80  # characters: room for every such amount, also as a ratio
 def exact(value: Any, what: str) -> Fraction:
     """The number a person meant: 0.1 is one tenth, not the nearest binary fraction to it, and 0.1 + 0.2 is three tenths.
 
-    This is the only place where people's amounts are read, so no amount is ever too large, too small or too long.
+    This is the one place where people's amounts are read. What is too large, too small or too long is refused here.
     """
     text = _written(value)
     if len(text) > _LONGEST or len(text.lower().partition("e")[2].lstrip("+-0")) > 3:  # 10 ** n is not computed for a large n

@@ -144,9 +144,7 @@ class Problem:
     available: Bools | None  # N, F; None: every row has every test
     known: Bools | None  # N, F; None: no case knows anything at the start
     loss: Doubles  # K, K: loss[truth, decision]
-    weight: (
-        Doubles | None
-    )  # N: how much a row counts, in training, where it is drawn as often, and in every mean; None: all alike
+    weight: Doubles | None  # N: how often a row is drawn in training, and how much it counts in every mean; None: all alike
     external: Ints | None  # N: what the existing classifier says
     ids: NDArray[Any] | None  # N: names of the cases, for draws that do not depend on the batch
 

@@ -16,9 +16,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
 from askwise import Budget, HardBudget, Problem, Tradeoff
-from askwise.data import named
+from askwise.datasets import named
 from askwise.errors import InputError
-from askwise.evaluate import evaluate
+from askwise.evaluation import evaluate
 from askwise.gym import AgentPolicy, CostlyEnv
 
 

@@ -10,7 +10,7 @@ settings.load_profile("askwise")
 
 @pytest.fixture(scope="session")
 def frame():
-    from patients import patients  # here, since it needs pandas, which not all tests do
+    from tests.support.patients import patients  # here, since it needs pandas, which not all tests do
 
     return patients(160, seed=0)
 
@@ -18,7 +18,7 @@ def frame():
 @pytest.fixture(scope="session")
 def others():
     """Patients that no fit has seen."""
-    from patients import patients
+    from tests.support.patients import patients
 
     return patients(90, seed=1)
 
@@ -26,7 +26,7 @@ def others():
 @pytest.fixture(scope="session")
 def free(frame):
     """Without a budget."""
-    from patients import PRICES, classifier
+    from tests.support.patients import PRICES, classifier
 
     return classifier(**PRICES).fit(*frame)
 
@@ -34,8 +34,9 @@ def free(frame):
 @pytest.fixture(scope="session")
 def average(frame, free):
     """An average budget that lies between two policies, so that it mixes them."""
+    from tests.support.patients import PRICES, classifier
+
     from askwise import AverageBudget
-    from patients import PRICES, classifier
 
     dearest = free.frontier_[-1]["cost"]
     fitted = classifier(**PRICES, budget=AverageBudget(round(dearest / 2, 2))).fit(*frame)
@@ -45,8 +46,9 @@ def average(frame, free):
 
 @pytest.fixture(scope="session")
 def hard(frame):
+    from tests.support.patients import PRICES, classifier
+
     from askwise import HardBudget
-    from patients import PRICES, classifier
 
     return classifier(**PRICES, budget=HardBudget("1.3")).fit(*frame)
 

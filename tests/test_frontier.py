@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from askwise.core.budget import Budget, HardBudget
 from askwise.errors import InputError
-from askwise.frontier import area_over_seeds, best_tradeoff, choose, curve, hull, step_area, within_average
+from askwise.frontier.hull import area_over_seeds, best_tradeoff, choose, curve, hull, step_area, within_average
 
 
 def test_the_hull_leaves_out_what_is_dominated_or_below_a_line() -> None:

@@ -13,13 +13,13 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from tests.core.naive import NaiveCase, World, random_world
+from tests.support.naive import NaiveCase, World, random_world
 
 from askwise import AverageBudget, Budget, HardBudget, Problem, Schema, Tradeoff
 from askwise.core.episode import Cases, State, rollout
 from askwise.core.policy import Choice
 from askwise.errors import InputError
-from askwise.evaluate import evaluate
+from askwise.evaluation import evaluate
 from askwise.gym import AgentPolicy, CostlyEnv, CostlyVectorEnv
 
 WORLDS = [random_world(seed) for seed in range(25)]

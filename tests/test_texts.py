@@ -13,16 +13,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.commands import run
+from tests.support.models import family
+from tests.support.patients import patients
 
 from askwise import plots
 from askwise.cli import main
-from askwise.data.frames import read_table
 from askwise.errors import InputError
-from askwise.evaluate import Report
+from askwise.evaluation import Report
+from askwise.tables.frames import read_table
 from askwise.texts import cell, from_cell, joined, printable, split
-from commands import run
-from models import family
-from patients import patients
 
 NASTY = "\x1b[2J\x1b]0;owned\x07"  # clears a terminal and renames its window
 WORDS = st.text(st.characters(codec="utf-8") | st.sampled_from("=+-@'\t\r\\;"), max_size=8)
@@ -156,7 +156,7 @@ def test_pictures_of_nasty_names_are_valid(nasty: Path) -> None:
 
 
 def test_names_with_a_separator_are_written_with_a_backslash(tmp_path: Path) -> None:
-    from askwise.fitting import _names
+    from askwise.cli.fit import _names
 
     assert _names(r"blood\;pressure; age") == ["blood;pressure", "age"]
     assert _names(r"smith\, j,age", ",") == ["smith, j", "age"]

@@ -57,7 +57,7 @@ def table_of(name: str) -> tuple[Any, Any, dict[str, Any]]:
 def _datasets() -> Any:
     import importlib
 
-    for module in ("askwise.datasets.named", "askwise.data.named"):
+    for module in ("askwise.datasets.named", "askwise.datasets.named"):
         try:
             return importlib.import_module(module)
         except ModuleNotFoundError:

@@ -25,21 +25,21 @@ import torch
 
 from askwise import methods
 from askwise.bench.run import commit
-from askwise.choosing import best_for
+from askwise.components.cost_trees import LazyTrees
+from askwise.components.prefixes import decide
+from askwise.components.subset_classifier import Picking
 from askwise.core.budget import HardBudget
 from askwise.core.episode import State, measure, some_rows
-from askwise.core.masked import Picking
 from askwise.core.policy import Policy, decide_at_once
-from askwise.core.prefixes import decide
 from askwise.core.problem import Floats, Problem, Schema
-from askwise.core.trees import LazyTrees
-from askwise.data.named import load
-from askwise.data.prepare import Split
-from askwise.data.small_problems import small_problem
-from askwise.frontier import curve, hull
+from askwise.datasets.named import load
+from askwise.datasets.small_problems import small_problem
+from askwise.frontier.best_policy import best_for
+from askwise.frontier.hull import curve, hull
 from askwise.methods import adapt_gbrt, budget_prune, gdfs, opportunistic
 from askwise.methods.exact import Exact
 from askwise.methods.random import Lots
+from askwise.tables.splits import Split
 from benchmarks import rows
 
 HERE = Path(__file__).parent

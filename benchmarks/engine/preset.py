@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 
 from askwise.core.budget import AverageBudget
-from askwise.core.config import TrainConfig
-from askwise.core.train import Trainer
-from askwise.data.named import load
+from askwise.datasets.named import load
+from askwise.paper.config import TrainConfig
+from askwise.paper.train import Trainer
 
 
 def main() -> None:

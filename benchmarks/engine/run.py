@@ -13,10 +13,10 @@ import argparse
 from pathlib import Path
 
 from askwise.core.budget import AverageBudget, Budget
-from askwise.core.config import TrainConfig
-from askwise.data.named import load
-from askwise.evaluate import evaluate
+from askwise.datasets.named import load
+from askwise.evaluation import evaluate
 from askwise.methods import paper
+from askwise.paper.config import TrainConfig
 from benchmarks import rows
 
 HERE = Path(__file__).parent

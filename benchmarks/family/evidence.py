@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff
-from askwise.core.boosting import boost, probabilities, stakes, unweighted
+from askwise.components.boosting import boost, probabilities, stakes, unweighted
 from askwise.core.episode import Episodes, replay, rollout
 from askwise.core.problem import Problem
-from askwise.data.named import raw
-from askwise.model import Model
+from askwise.datasets.named import raw
+from askwise.model.model import Model
 from benchmarks import rows
 
 HERE = Path(__file__).parent

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from askwise.components.static_order import elimination_order
 from askwise.core.episode import measure
-from askwise.core.family import CHOOSING, FamilyTrainer
-from askwise.core.family_config import FamilyConfig
-from askwise.core.order import elimination_order
 from askwise.core.problem import Problem, Schema
+from askwise.family.config import FamilyConfig
+from askwise.family.train import CHOOSING, FamilyTrainer
 from askwise.plots.canvas import COLOURS, empty, legend, save, tidy
 
 HERE = Path(__file__).parent

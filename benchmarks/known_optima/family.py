@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from askwise.core.budget import Budget, HardBudget, Tradeoff
-from askwise.core.family_config import FamilyConfig
-from askwise.core.family_scale import Scale
 from askwise.core.problem import Problem
-from askwise.data.small_problems import small_problem
-from askwise.evaluate import Report
+from askwise.datasets.small_problems import small_problem
+from askwise.evaluation import Report
+from askwise.family.conditions import Scale
+from askwise.family.config import FamilyConfig
 from askwise.learning import learn
 from askwise.methods import exact
-from askwise.model import Model
+from askwise.model.model import Model
 from benchmarks import rows
 
 HERE = Path(__file__).parent

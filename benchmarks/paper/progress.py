@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from askwise.core.budget import AverageBudget, Tradeoff
-from askwise.core.config import TrainConfig
+from askwise.paper.config import TrainConfig
 from askwise.plots.canvas import empty, legend, save, tidy
 from askwise.plots.lines import look
 from benchmarks import rows

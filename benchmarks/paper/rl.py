@@ -7,10 +7,10 @@ set of the paper that has so many classes and tests. On two cores a run takes ho
 from __future__ import annotations
 
 from askwise.core.budget import Budget
-from askwise.core.config import TrainConfig
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.methods import paper
+from askwise.paper.config import TrainConfig
 
 LIKE = {(2, 50): "miniboone", (7, 54): "forest", (10, 400): "cifar", (10, 784): "mnist"}
 

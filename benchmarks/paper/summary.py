@@ -13,7 +13,7 @@ from typing import Any
 from askwise import plots
 from askwise.bench.entries import Row, gathered
 from askwise.bench.tables import spread
-from askwise.pages import Strong, Table, markdown
+from askwise.reports.pages import Strong, Table, markdown
 from benchmarks import rows
 from benchmarks.paper import progress
 from benchmarks.paper.pooled import Pool, area, drawn

@@ -20,9 +20,9 @@ import numpy as np
 
 from askwise import AverageBudget, Budget, CostlyClassifier, HardBudget
 from askwise.core.problem import Problem
-from askwise.data.named import load, raw
-from askwise.evaluate import Report
-from askwise.model import Model
+from askwise.datasets.named import load, raw
+from askwise.evaluation import Report
+from askwise.model.model import Model
 from benchmarks import rows
 
 HERE = Path(__file__).parent

@@ -21,8 +21,8 @@ import numpy as np
 
 import askwise
 from askwise import plots
-from askwise.data.named import raw
-from askwise.evaluate import Report
+from askwise.datasets.named import raw
+from askwise.evaluation import Report
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ["askwise", "fit", "--data", "thyroid"]

@@ -47,7 +47,7 @@ def fitted(path: Path) -> None:
 
 def bodies(path: Path, n: int) -> list[str]:
     """Cases on their way: what was asked is answered, up to a random point."""
-    from askwise.store import load
+    from askwise.model.file import load
 
     model, rng, made = load(path), np.random.default_rng(1), []
     while len(made) < n:

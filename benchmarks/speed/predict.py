@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from askwise.core.dense import DenseValues
 from askwise.core.episode import Cases, rollout
-from askwise.core.family import FamilyTrainer
-from askwise.core.family_config import FamilyConfig
 from askwise.core.policy import Greedy, Policy
 from askwise.core.problem import Problem, Schema
+from askwise.family.config import FamilyConfig
+from askwise.family.train import FamilyTrainer
+from askwise.paper.numpy_network import DenseValues
 
 
 def papers(schema: Schema, rng: np.random.Generator) -> Policy:

@@ -21,9 +21,9 @@ import numpy as np
 import torch
 
 from askwise.core.budget import AverageBudget
-from askwise.core.config import TrainConfig
 from askwise.core.problem import Problem, Schema
-from askwise.core.train import Trainer
+from askwise.paper.config import TrainConfig
+from askwise.paper.train import Trainer
 
 
 def trainer() -> Trainer:

@@ -3,17 +3,17 @@
 from typing import TYPE_CHECKING, Any
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.core.config import TrainConfig
-from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError
+from askwise.family.config import FamilyConfig
+from askwise.paper.config import TrainConfig
 
 if TYPE_CHECKING:
-    from askwise.data.external import Recorded
     from askwise.estimator import CostlyClassifier
-    from askwise.providers import Provider, Unavailable
-    from askwise.session import Session
-    from askwise.store import load
+    from askwise.model.file import load
+    from askwise.session.providers import Provider, Unavailable
+    from askwise.session.session import Session
+    from askwise.tables.external import Recorded
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,11 +37,11 @@ __all__ = [
 # some need scikit-learn or safetensors, which take their time to import
 _LATER = {
     "CostlyClassifier": "askwise.estimator",
-    "Provider": "askwise.providers",
-    "Recorded": "askwise.data.external",
-    "Session": "askwise.session",
-    "Unavailable": "askwise.providers",
-    "load": "askwise.store",
+    "Provider": "askwise.session.providers",
+    "Recorded": "askwise.tables.external",
+    "Session": "askwise.session.session",
+    "Unavailable": "askwise.session.providers",
+    "load": "askwise.model.file",
 }
 
 

@@ -15,23 +15,23 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from askwise.core.budget import Budget
 from askwise.core.checks import distinct
-from askwise.core.config import TrainConfig
-from askwise.core.family_config import FamilyConfig
 from askwise.core.problem import Problem, Schema
-from askwise.data import doubts
-from askwise.data.encode import Encoding
-from askwise.data.external import answers, features, needed
-from askwise.data.frames import _array, columns_of
-from askwise.data.given import known_of, seed_of, target_of, weights_of
-from askwise.data.prepare import listed, schema_of, stratified
 from askwise.errors import InputError, RowError, quoted
+from askwise.family.config import FamilyConfig
 from askwise.learning import check, learn
-from askwise.model import AcquisitionReport, Model, checked
-from askwise.progress import Progress
-from askwise.usage import measure_usage
+from askwise.model.model import AcquisitionReport, Model, checked
+from askwise.model.purchases import measure_usage
+from askwise.paper.config import TrainConfig
+from askwise.tables import doubts
+from askwise.tables.encoding import Encoding
+from askwise.tables.external import answers, features, needed
+from askwise.tables.fit_inputs import known_of, seed_of, target_of, weights_of
+from askwise.tables.frames import _array, columns_of
+from askwise.tables.splits import listed, schema_of, stratified
+from askwise.training.progress import Progress
 
 if TYPE_CHECKING:
-    from askwise.session import Session
+    from askwise.session.session import Session
 
 
 class Prepared(NamedTuple):
@@ -75,7 +75,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scaling : {'columns', 'one', 'none'}
         Each column by its mean and deviation, all by one mean and deviation (as for pixels), or not at all.
     network : callable, optional
-        Makes an encoder of your own, see `askwise.core.network.Encoder`.
+        Makes an encoder of your own, see `askwise.paper.network.Encoder`.
     n_restarts : int
         Trains so many times and keeps the best on validation rows.
     algorithm : {'family', 'paper'}
@@ -310,7 +310,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: Any) -> None:
         """One file, which `askwise.load` reads."""
-        from askwise.store import save
+        from askwise.model.file import save
 
         check_is_fitted(self)
         save(self.model_, path)

@@ -3,7 +3,7 @@ only dressed in Gymnasium's words.
 
 CostlyEnv           one case after the other
 CostlyVectorEnv     B cases side by side, computed together
-AgentPolicy         an agent that was trained in them, as a policy for `askwise.evaluate`
+AgentPolicy         an agent that was trained in them, as a policy for `askwise.evaluation`
 
 Reward, in units of loss: -λ c(a | F̄) for what an action costs, and -ℓ(a, y) for a decision. So the return of an episode is
 -(loss + λ cost), and its mean over cases is what `Tradeoff(λ)` maximises.
@@ -273,7 +273,7 @@ def _marked(info: Info, whom: Bools) -> Info:
 
 @dataclass(frozen=True)
 class AgentPolicy:
-    """A policy for `askwise.evaluate`, from a function of B observations and action masks (B, A) to B actions."""
+    """A policy for `askwise.evaluation`, from a function of B observations and action masks (B, A) to B actions."""
 
     agent: Callable[[Floats, Bools], ArrayLike]
     schema: Schema

@@ -12,14 +12,14 @@ import numpy as np
 
 from askwise.core import checks
 from askwise.core.budget import Budget
-from askwise.core.config import TrainConfig
-from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import Family
 from askwise.core.policy import decide_at_once
 from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
-from askwise.frontier import Point
-from askwise.progress import Progress
+from askwise.family.config import FamilyConfig
+from askwise.family.inference import Family
+from askwise.frontier.hull import Point
+from askwise.paper.config import TrainConfig
+from askwise.training.progress import Progress
 
 CONFIGS: dict[str, Any] = {"paper": TrainConfig, "family": FamilyConfig}
 
@@ -85,8 +85,8 @@ def _paper(
     problem: Problem, validation: Problem, budget: Budget, config: TrainConfig, seed: int, restarts: int, encoder: Any,
     more: dict[str, Any],
 ) -> tuple[Learned, float]:  # fmt: skip
-    from askwise.core.network import dense
     from askwise.methods import paper
+    from askwise.paper.network import dense
 
     runs = [
         paper.run(problem, validation, budget, config, seed + i, encoder=encoder or dense, **more) for i in range(restarts)

@@ -9,14 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.commands import run
 
 from askwise.bench import rows
-from commands import run
+from askwise.cluster import client
 
 distributed = pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own about processes that die, which is what is tried here
-METHOD, SEEDS = "tests.bench.quick_method", 9
+METHOD, SEEDS = "tests.support.quick_method", 9
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +61,8 @@ def test_a_killed_worker_loses_no_row(tmp_path: Path, cluster) -> None:
 
 
 def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from askwise.bench import clusters
 
-    monkeypatch.setattr(clusters, "PATIENCE", 0.3)
+    monkeypatch.setattr(client, "PATIENCE", 0.3)
     (tmp_path / "p.toml").write_text('minutes = 0.01\ndata = ["wine"]\nmethods = ["random"]\n')
     code, _, err = run("bench", tmp_path / "p.toml", "--engine", "dask://127.0.0.1:1")
     assert code == 2

@@ -5,10 +5,10 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from tests.support.commands import run
 
 from askwise.bench import plan, rows
 from askwise.errors import InputError
-from commands import run
 
 SMALL = {"data": ["digits"], "methods": ["random"]}
 

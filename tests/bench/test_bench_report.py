@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.commands import ok, run
+from tests.support.made_rows import row, write
 
 from askwise import plots
 from askwise.bench.entries import difference, entries, gathered, mean_curve, ranks
 from askwise.bench.report import report
 from askwise.errors import InputError
-from askwise.pages import plain
-from commands import ok, run
-from made_rows import row, write
+from askwise.reports.pages import plain
 
 
 class Reader(HTMLParser):

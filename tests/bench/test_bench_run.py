@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support.commands import run
 
 from askwise import methods
-from askwise.bench import parcels, plan, rows
+from askwise.bench import plan, rows, split_files
 from askwise.bench.task import carried_out, prepared
-from askwise.data import named
+from askwise.datasets import named
 from askwise.errors import InputError
-from commands import run
 
-METHOD = "tests.bench.quick_method"
+METHOD = "tests.support.quick_method"
 
 
 def write(folder: Path, **options) -> Path:
@@ -137,7 +137,7 @@ def test_a_method_that_can_be_repaired_has_failed(tmp_path: Path, monkeypatch: p
     twice = [EntryPoint("random", f"{package}.random", methods.GROUP) for package in ("one", "two")]
     monkeypatch.setattr(methods, "entry_points", lambda group, name="": EntryPoints(twice))
     (task,) = plan.made({"data": ["wine"], "methods": [method]}, tmp_path).tasks
-    row = carried_out(task, parcels.load(task))
+    row = carried_out(task, split_files.load(task))
     assert row["status"] == "failed"
     assert row["why"].startswith(says)
     assert not rows.over([row])  # the next run tries again
@@ -187,10 +187,10 @@ def test_a_parcel_holds_all_of_a_split(tmp_path: Path) -> None:
     for name, weight in (("thyroid", "balanced"), ("digits", None)):  # set-ups, derived tests and gaps; classes that are numbers
         (task,) = plan.made({"data": [name], "methods": ["random"], "class_weight": weight or "none", "seeds": [1],
                              "most_rows": {"train": 300, "validation": 0, "test": 50}}, tmp_path).tasks  # fmt: skip
-        parts, whole = parcels.load(task), named.load(name, 1, weight)
+        parts, whole = split_files.load(task), named.load(name, 1, weight)
         assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [300, len(whole.validation), 50]
-        (tmp_path / "parcel").write_bytes(parcels.pack(parts))
-        again = parcels.unpack(tmp_path / "parcel")
+        (tmp_path / "parcel").write_bytes(split_files.pack(parts))
+        again = split_files.unpack(tmp_path / "parcel")
         for part in ("train", "validation", "test"):
             assert getattr(again, part).fingerprint == getattr(parts, part).fingerprint
             assert np.array_equal(getattr(again, part).y, getattr(parts, part).y)
@@ -199,7 +199,7 @@ def test_a_parcel_holds_all_of_a_split(tmp_path: Path) -> None:
 def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Path) -> None:
     methods = ["random", *({"name": "random", "imputation": kind} for kind in ("mean", "mice"))]
     tasks = plan.made({"data": ["wine"], "methods": methods, "remove": [0, 0.5]}, tmp_path).tasks
-    parts = parcels.load(tasks[0])
+    parts = split_files.load(tasks[0])
     for task in tasks:
         train, validation = prepared(task, parts)
         if task.remove and task.imputation is None:
@@ -226,10 +226,10 @@ def test_a_target_that_is_no_class(tmp_path: Path, target, says: str | None) -> 
     pd.DataFrame({"a": np.arange(40) / 2, "y": target}).to_csv(tmp_path / "cases.csv", index=False)
     (task,) = plan.made({"data": [{"file": "cases.csv", "target": "y"}], "methods": ["random"]}, tmp_path).tasks
     if says is None:
-        assert len(parcels.load(task).test) > 0
+        assert len(split_files.load(task).test) > 0
     else:
         with pytest.raises(InputError, match=re.escape(says)):
-            parcels.load(task)
+            split_files.load(task)
 
 
 def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:
@@ -242,7 +242,7 @@ def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:
         "shares": [0.5, 0.3, 0.2],
     }  # fmt: skip
     (task,) = plan.made({"data": [entry], "methods": ["random"], "class_weight": "balanced"}, tmp_path).tasks
-    parts = parcels.load(task)
+    parts = split_files.load(task)
     schema = parts.train.schema
     assert set(schema.tests) == set(X.columns)
     assert float(schema.prices.money(schema.prices.total)) == pytest.approx(0.1 + 1 + 0.2 + 0.7 + 0.3 + 0.5)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from naive import NaiveCase, World, check_rules, random_world
+from tests.support.naive import NaiveCase, World, check_rules, random_world
 
 from askwise.core.budget import HardBudget
 from askwise.core.episode import Cases, Episodes, State, replay, rollout

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from naive import NaiveCase, check_rules, random_world
+from tests.support.naive import NaiveCase, check_rules, random_world
 
 from askwise.core.episode import State, rollout
 from askwise.core.policy import Always, Exploring, Greedy, Mixture, random_policy

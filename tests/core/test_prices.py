@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import MONEY, NaivePrices
+from tests.support.naive import MONEY, NaivePrices
 
 from askwise.core.budget import HardBudget
 from askwise.core.prices import Prices

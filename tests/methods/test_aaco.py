@@ -9,7 +9,7 @@ import pytest
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import Cases, measure, rollout
 from askwise.core.problem import Problem, Schema
-from askwise.data.small_problems import small_problem
+from askwise.datasets.small_problems import small_problem
 from askwise.methods import aaco
 from askwise.methods.aaco import Aaco, Outlook, Plans, best_first, candidates, cross_entropy, masked_classifier
 

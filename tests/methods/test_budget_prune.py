@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from odd_cases import check_points, odd
+from tests.support.odd_cases import check_points, odd
 
+from askwise.components.cost_trees import LazyTrees, Trees
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
-from askwise.core.trees import LazyTrees, Trees
 from askwise.methods import budget_prune
 from askwise.methods.budget_prune import Program
 

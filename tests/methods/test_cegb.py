@@ -4,13 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from odd_cases import check_points, odd
+from tests.support.odd_cases import check_points, odd
 
-from askwise.choosing import next_price
-from askwise.core.boosting import boost, row_weights
+from askwise.components.boosting import boost, row_weights
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
+from askwise.frontier.best_policy import next_price
 from askwise.methods import cegb
 
 

@@ -1,7 +1,7 @@
 """What every method must do, whatever it learns. Methods are found by themselves: all that `askwise.methods.names()` knows, also
 those of other packages.
 
-The worlds are those of tests/core/worlds.py with their values made discrete, so that the exact optimum can take part.
+The worlds are those of tests/support/worlds.py with their values made discrete, so that the exact optimum can take part.
 That models survive saving and loading is tested for what the product saves: tests/test_model_file.py and test_family_model.py.
 """
 
@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from naive import World, check_rules
-from worlds import VARIANTS
+from tests.support.naive import World, check_rules
+from tests.support.worlds import VARIANTS
 
 from askwise import methods
-from askwise.core import masked
+from askwise.components import subset_classifier
+from askwise.components.prefixes import decide
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import Cases, Episodes, State, measure, rollout
 from askwise.core.policy import Always, Choice, Mixture, Policy
-from askwise.core.prefixes import decide
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
-from askwise.evaluate import evaluate
+from askwise.evaluation import evaluate
 from askwise.methods import adapt_gbrt, static_gbm
 from askwise.methods.exact import Exact
 
@@ -40,7 +40,7 @@ REFUSES = {
 
 def of_the_page() -> ModuleType:
     """The method that docs/adding_a_method.md shows."""
-    page = (Path(__file__).parent.parent.parent / "docs" / "adding_a_method.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "adding_a_method.md").read_text()
     module, code = ModuleType("sure_enough"), re.search(r"^```python\n(.*?)^```", page, re.M | re.S)[1]
     exec(compile(code, "sure_enough", "exec"), module.__dict__)
     assert len(code.splitlines()) <= 60
@@ -56,7 +56,7 @@ OURS = {name for name, method in METHODS.items() if getattr(method, "__name__", 
 def _little_work():
     """However short the time, some methods do a number of things; here a few are enough."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (masked, *METHODS.values()):
+        for module in (subset_classifier, *METHODS.values()):
             if hasattr(module, "FEWEST_STEPS"):
                 patch.setattr(module, "FEWEST_STEPS", 10)
         patch.setattr(adapt_gbrt, "TREES", 8)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from askwise.components.subset_classifier import Belief, Learner, Live, Masked, Pace, own_torch
 from askwise.core.episode import Cases, State, measure, rollout
-from askwise.core.masked import Belief, Learner, Live, Masked, Pace, own_torch
 from askwise.core.problem import Problem, Schema
 from askwise.methods import dime
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
-from askwise.core.config import TrainConfig
 from askwise.core.episode import measure, rollout
 from askwise.core.measures import Measure
 from askwise.core.policy import Always, Mixture
 from askwise.core.problem import Problem, Schema
-from askwise.core.train import Snapshot
-from askwise.evaluate import evaluate
+from askwise.evaluation import evaluate
 from askwise.methods import paper
 from askwise.methods.paper import History, Record, why_stop
-from askwise.store import read_state, write_state
+from askwise.model.file import read_state, write_state
+from askwise.paper.config import TrainConfig
+from askwise.paper.train import Snapshot
 from benchmarks.known_optima.regret import SETTINGS, regret_of
 
 TINY = TrainConfig(

@@ -12,7 +12,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.methods import baseline
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ class Client:
 @pytest.fixture(scope="session")
 def models(frame, average):
     """One that asks differently from case to case and knows the age of everyone, and one that mixes two policies."""
-    from patients import PRICES, QUICK_FAMILY, classifier
+    from tests.support.patients import PRICES, QUICK_FAMILY, classifier
 
     family = classifier(**PRICES, unit="€", known=["age"], algorithm="family", config=QUICK_FAMILY).fit(*frame)
     return {"patients": family.model_, "mixed": average.model_}

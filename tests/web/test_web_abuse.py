@@ -12,7 +12,7 @@ import pytest
 from tests.web.test_web_page import heading, hidden
 
 from askwise.errors import InputError
-from askwise.web import connections, limits, view
+from askwise.web import connections, request_guard, view
 from askwise.web.clients import digits, forwarded
 from askwise.web.logs import Log, Metrics
 from askwise.web.settings import Limits, Settings, checked_proxies, checked_token, is_trusted
@@ -357,7 +357,7 @@ def test_a_refusal_waits_a_moment_while_others_ask_and_only_then(monkeypatch):
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(limits.asyncio, "sleep", sleep)
+    monkeypatch.setattr(request_guard.asyncio, "sleep", sleep)
     metrics, sent = Metrics(), []
 
     async def nothing_here(scope, receive, send):
@@ -367,11 +367,11 @@ def test_a_refusal_waits_a_moment_while_others_ask_and_only_then(monkeypatch):
     async def send(message):
         sent.append(message)
 
-    gate = limits.Gate(nothing_here, Settings(), Log(stream=io.StringIO()), metrics)
+    gate = request_guard.Gate(nothing_here, Settings(), Log(stream=io.StringIO()), metrics)
     scope = {"type": "http", "method": "GET", "path": "/x", "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}
     asyncio.run(gate({**scope}, None, send))
     assert waited == []
     metrics.now = 1  # somebody else is being answered
     asyncio.run(gate({**scope}, None, send))
-    assert waited == [limits.PAUSE]
+    assert waited == [request_guard.PAUSE]
     assert [m["status"] for m in sent if m["type"] == "http.response.start"] == [404, 404]

@@ -15,14 +15,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.naive import NaivePrices, random_prices
+from tests.support.models import answer, family, lacking, paper
+from tests.support.naive import NaivePrices, random_prices
 
 import askwise
 from askwise import AverageBudget, HardBudget
-from askwise.asking import simulated
+from askwise.cli.ask import simulated
 from askwise.core.policy import uniform
 from askwise.core.problem import hash_cases
-from models import answer, family, lacking, paper
 
 N = 6
 KINDS = {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from askwise.errors import InputError
-from askwise.web.limits import Rate, cookie_for
+from askwise.web.request_guard import Rate, cookie_for
 from askwise.web.settings import Limits, checked_token, is_loopback
 
 NEXT = "/api/models/patients/next"

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-
-from models import made
+from tests.support.models import made
 
 
 def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):

@@ -231,8 +231,9 @@ def test_a_token_from_the_environment(model_files):
 
 
 def test_a_model_that_no_session_can_use_is_refused_at_the_start(frame, tmp_path, capsys):
+    from tests.support.patients import PRICES, classifier
+
     from askwise import Recorded
-    from patients import PRICES, classifier
 
     table, y = frame
     table = table.assign(says=y)

@@ -5,9 +5,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-
-from commands import ok
-from models import family, made, paper
+from tests.support.commands import ok
+from tests.support.models import family, made, paper
 
 LOSS = np.array([[0, 1], [20, 0]])  # who is well and is called ill loses twenty times as much as the other way round
 

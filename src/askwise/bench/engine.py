@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from askwise.bench import parcels
-from askwise.bench.nest import Nest
+from askwise.bench import split_files
+from askwise.bench.fork_server import Nest
 from askwise.bench.plan import Task
 from askwise.bench.task import failed
 from askwise.errors import InputError
@@ -39,7 +39,7 @@ def rows_of(tasks: Sequence[Task], engine: str, processes: int) -> Iterator[Row]
         if engine == LOCAL:
             yield from local(tasks, data, processes)
         else:
-            from askwise.bench.clusters import client_of, on_cluster
+            from askwise.cluster.client import client_of, on_cluster
 
             with client_of(engine, processes) as client:
                 yield from on_cluster(client, tasks, data)
@@ -54,7 +54,7 @@ class Parcels:
     """The data of tasks, each made once, in files that are there as long as a task needs them."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        self.left = Counter(parcels.key(task) for task in tasks)
+        self.left = Counter(split_files.key(task) for task in tasks)
         self.made: dict[str, Path | Exception] = {}
         self.lock = threading.Lock()
         self.held = ExitStack()
@@ -68,12 +68,12 @@ class Parcels:
 
     def of(self, task: Task) -> Path:
         """The file; the error if there was one, for every task that needs it."""
-        key = parcels.key(task)
+        key = split_files.key(task)
         with self.lock:
             if key not in self.made:
                 try:
                     path = self.folder / f"{len(self.made)}.safetensors"
-                    write_whole(path, parcels.pack(parcels.load(task)))
+                    write_whole(path, split_files.pack(split_files.load(task)))
                     self.made[key] = path
                 except Exception as error:  # tasks on other data go on
                     self.made[key] = error
@@ -84,7 +84,7 @@ class Parcels:
 
     def done(self, task: Task) -> None:
         """One task less needs it."""
-        key = parcels.key(task)
+        key = split_files.key(task)
         with self.lock:
             self.left[key] -= 1
             found = self.made.get(key)

@@ -17,8 +17,8 @@ from askwise.core.budget import Budget
 from askwise.core.episode import Cases, Episodes, State
 from askwise.core.policy import Mixture, Policy
 from askwise.core.problem import Problem
-from askwise.evaluate import evaluate
-from askwise.frontier import Curve, curve
+from askwise.evaluation import evaluate
+from askwise.frontier.hull import Curve, curve
 
 Doubles = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from askwise.bench import own
+from askwise.bench import own_table
 from askwise.bench.rows import identity
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.prices import exact
@@ -191,10 +191,10 @@ def _entries(given: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
 
 
 def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
-    from askwise.data.named import cards
+    from askwise.datasets.named import cards
 
     if "file" not in entry:
-        for name in own.OF_FILE:
+        for name in own_table.OF_FILE:
             if name in entry:
                 raise InputError(f"data {entry.get('name')!r} has `{name}`, which is for files; name the file too")
         _known(entry, OF_DATA, f"data {entry.get('name')!r}")
@@ -205,13 +205,13 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
             )
         return {**entry, "without": _names(entry.get("without", []), f"`without` of {name!r}")}
     file = _word(entry["file"], "file")
-    _known(entry, (*OF_DATA, *own.OF_FILE), f"the data of {file!r}")
+    _known(entry, (*OF_DATA, *own_table.OF_FILE), f"the data of {file!r}")
     path = folder / file
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     target = _word(entry.get("target"), f"the target of {file!r}")
     source = {**_source(entry, file, folder), "target": target}
-    own.check(folder, source)
+    own_table.check(folder, source)
     with path.open("rb") as stream:
         checksum = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
     return {**entry, "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
@@ -221,12 +221,12 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
     """What is said about the columns of a file, each in its shape; whether the columns are there, the header tells."""
-    source = {name: entry[name] for name in own.OF_FILE if name in entry}
+    source = {name: entry[name] for name in own_table.OF_FILE if name in entry}
     for key in ("ignore", "categorical"):
         if key in source:
             source[key] = _names(source[key], f"`{key}` of {file!r}")
     if isinstance(source.get("costs"), str):
-        from askwise.data.lists import lines
+        from askwise.tables.lists import lines
 
         source["costs"] = {row["test"]: row["cost"] for row in lines(folder / source["costs"], ("test", "cost"))}
     for key, shape in (("costs", "{age = 2}"), ("setup", '{draw = {cost = 2, tests = ["sugar"]}}'),
@@ -263,7 +263,7 @@ def _method(entry: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), methods.names())}")
     imputation = entry.get("imputation")
     if imputation is not None:
-        from askwise.data.imputing import KINDS
+        from askwise.methods.imputation import KINDS
 
         if imputation not in KINDS:
             raise InputError(f"`imputation` of {name!r} is {imputation!r}; it must be {' or '.join(map(repr, KINDS))}")

@@ -13,7 +13,7 @@ from askwise.bench import tables
 from askwise.bench.entries import Entry, Gathered, Row, budget_words, entries, gathered, limits_words, mean_curve, told_apart
 from askwise.errors import InputError, did_you_mean
 from askwise.files import check_out, write_whole
-from askwise.pages import Block, Code, Heading, Picture, Table, Words, html, markdown
+from askwise.reports.pages import Block, Code, Heading, Picture, Table, Words, html, markdown
 from askwise.texts import encoded
 
 SCORE = (

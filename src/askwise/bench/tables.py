@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from askwise.bench.entries import Entry, Row, budget_words, difference, is_number, name_of, numbers, ranks
-from askwise.pages import Strong, Table
+from askwise.reports.pages import Strong, Table
 
 NOTHING = "–"
 

@@ -17,8 +17,8 @@ from askwise.bench import metrics
 from askwise.bench.plan import Task
 from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem
-from askwise.data.prepare import Split
 from askwise.errors import AskwiseError, InputError
+from askwise.tables.splits import Split
 
 Row = dict[str, Any]
 Learn = Callable[[Problem, Problem], list[Policy]]
@@ -79,12 +79,12 @@ def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
     """The rows that are learned from, with values removed and filled in as the task says; test rows stay as they are."""
     train, validation = parts.train, parts.validation
     if task.remove or task.imputation:
-        from askwise.data import imputing
+        from askwise.methods import imputation
 
         if task.remove:
-            train, validation = (imputing.remove(p, task.remove, 2 * task.seed + i) for i, p in enumerate((train, validation)))
+            train, validation = (imputation.remove(p, task.remove, 2 * task.seed + i) for i, p in enumerate((train, validation)))
         if task.imputation:
-            train, validation = imputing.impute(task.imputation, train, validation, seed=task.seed)
+            train, validation = imputation.impute(task.imputation, train, validation, seed=task.seed)
     return train, validation
 
 
@@ -106,7 +106,7 @@ def ready(task: Task) -> Learn:
 
         importlib.import_module("torch._dynamo")  # by torch itself with its first optimiser; it takes as long as torch
         torch.set_num_threads(task.threads)
-    if "askwise.core.boosting" in sys.modules:
+    if "askwise.components.boosting" in sys.modules:
         importlib.import_module("lightgbm")
     if task.budget is None:
         return lambda train, validation: list(function(train, validation, **keywords))

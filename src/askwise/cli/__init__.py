@@ -198,7 +198,7 @@ def parser() -> argparse.ArgumentParser:
 def _reading(sub: argparse.ArgumentParser) -> None:
     from dataclasses import fields
 
-    from askwise.data.reading import Reading
+    from askwise.tables.reading import Reading
 
     for option in fields(Reading):
         sub.add_argument(f"--{option.name}", metavar=option.metadata["metavar"], help=option.metadata["words"])
@@ -229,15 +229,15 @@ def _json(sub: argparse.ArgumentParser) -> None:
 
 
 def _fit(given: argparse.Namespace) -> None:
-    from askwise.fitting import fit
+    from askwise.cli.fit import fit
 
     fit(given, budget_of(given))
 
 
 def _predict(given: argparse.Namespace) -> None:
+    from askwise.cli.fit import reading_of
+    from askwise.cli.predict import predict
     from askwise.files import check_out
-    from askwise.fitting import reading_of
-    from askwise.scoring import predict
 
     if given.out is not None:
         inside = given.out.match("*.parquet") and given.out.resolve().parent == given.cases.resolve()  # would be read next time
@@ -248,8 +248,8 @@ def _predict(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    from askwise.fitting import cases_of, check_target, report_of
-    from askwise.report import measured, told
+    from askwise.cli.fit import cases_of, check_target, report_of
+    from askwise.reports.model_report import measured, told
 
     model = _model(given)
     check_target(model, given)
@@ -258,7 +258,7 @@ def _evaluate(given: argparse.Namespace) -> None:
 
 
 def _ask(given: argparse.Namespace) -> None:
-    from askwise.asking import ask
+    from askwise.cli.ask import ask
 
     ask(given, _model(given))
 
@@ -276,19 +276,19 @@ def _frontier(given: argparse.Namespace) -> None:
     model = _model(given)
     rows = [point.shown for point in model.frontier]
     if given.plot is not None:
-        from askwise.report import draw_frontier
+        from askwise.reports.model_report import draw_frontier
 
         draw_frontier(model, given.plot)
     if given.json:
         print(json.dumps(rows))
     else:
-        from askwise.report import frontier_table
+        from askwise.reports.model_report import frontier_table
 
         print(frontier_table(model))
 
 
 def _inspect(given: argparse.Namespace) -> None:
-    from askwise.report import card, describe
+    from askwise.reports.model_report import card, describe
 
     model = _model(given)
     print(json.dumps(card(model)) if given.json else describe(model))
@@ -305,7 +305,7 @@ def _serve(given: argparse.Namespace) -> None:
 def _datasets(given: argparse.Namespace) -> None:
     from dataclasses import asdict
 
-    from askwise.data.named import cards
+    from askwise.datasets.named import cards
 
     known = cards()
     if given.name is not None:
@@ -344,7 +344,7 @@ def _bench_report(given: argparse.Namespace) -> None:
 
 
 def _report(given: argparse.Namespace) -> None:
-    from askwise.fitting import report
+    from askwise.cli.fit import report
 
     if given.model.suffix == ".jsonl":
         raise InputError(
@@ -356,7 +356,7 @@ def _report(given: argparse.Namespace) -> None:
 
 def _model(given: argparse.Namespace) -> Any:
     from askwise.core.budget import Budget
-    from askwise.store import load
+    from askwise.model.file import load
 
     model = load(given.model)
     budget = budget_of(given) if hasattr(given, "price") else Budget()

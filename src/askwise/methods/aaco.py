@@ -27,17 +27,17 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from askwise.choosing import best_for
-from askwise.core.boosting import stakes, unweighted
+from askwise.components.boosting import stakes, unweighted
+from askwise.components.prefixes import decide
 from askwise.core.budget import Budget
-from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases, State, some_rows
-from askwise.core.gaps import filled
-from askwise.core.network import inputs, soft_update, stack
+from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
-from askwise.core.prefixes import decide
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Floats, Problem
+from askwise.frontier.best_policy import best_for
+from askwise.paper.config import TrainConfig
+from askwise.paper.network import inputs, soft_update, stack
 
 Classifier = Callable[[Floats, Bools], Doubles]  # B, C values (0 where unknown) and B, F mask to B, K probabilities
 

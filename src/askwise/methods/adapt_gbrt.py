@@ -19,17 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.choosing import best_for
-from askwise.core.boosting import Boosted, boost, probabilities, row_weights, stakes, unweighted
+from askwise.components.boosting import Boosted, boost, probabilities, row_weights, stakes, unweighted
+from askwise.components.cost_trees import Binned, Trees, grow, item_prices, items
+from askwise.components.prefixes import Classifier, Prefix, at_once, columns_within, decide
 from askwise.core.budget import Budget
 from askwise.core.episode import State, measure, some_rows
-from askwise.core.gaps import filled
+from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
-from askwise.core.prefixes import Classifier, Prefix, at_once, columns_within, decide
 from askwise.core.prices import Ints
 from askwise.core.problem import Problem
-from askwise.core.trees import Binned, Trees, grow, item_prices, items
-from askwise.frontier import hull
+from askwise.frontier.best_policy import best_for
+from askwise.frontier.hull import hull
 
 Doubles = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -12,16 +12,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from askwise.choosing import best_for
-from askwise.core.boosting import Shares, row_weights, stakes, unweighted
+from askwise.components.boosting import Shares, row_weights, stakes, unweighted
+from askwise.components.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
+from askwise.components.static_order import free_tests, ridge_order
 from askwise.core.budget import Budget
-from askwise.core.config import TrainConfig
-from askwise.core.gaps import filled
-from askwise.core.network import stack
-from askwise.core.order import free_tests, ridge_order
+from askwise.core.missingness import filled
 from askwise.core.policy import Policy
-from askwise.core.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.core.problem import Floats, Problem
+from askwise.frontier.best_policy import best_for
+from askwise.paper.config import TrainConfig
+from askwise.paper.network import stack
 
 BATCH = 256
 RATE = 1e-3

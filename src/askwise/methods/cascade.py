@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.choosing import best_for
-from askwise.core.boosting import regression
+from askwise.components.boosting import regression
+from askwise.components.prefixes import Stage, affordable, boosted_stages, decide, prefix_policies
+from askwise.components.static_order import elimination_order
 from askwise.core.budget import Budget
 from askwise.core.episode import State
-from askwise.core.gaps import filled
-from askwise.core.order import elimination_order
+from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
-from askwise.core.prefixes import Stage, affordable, boosted_stages, decide, prefix_policies
 from askwise.core.problem import Problem
+from askwise.frontier.best_policy import best_for
 
 Doubles = NDArray[np.float64]
 

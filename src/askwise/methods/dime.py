@@ -24,13 +24,25 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from askwise.choosing import best_for
+from askwise.components.subset_classifier import (
+    RATE,
+    Belief,
+    Best,
+    Learner,
+    Live,
+    Masked,
+    Pace,
+    Picking,
+    counts,
+    own_torch,
+    set_rate,
+)
 from askwise.core.budget import Budget
 from askwise.core.episode import State
-from askwise.core.masked import RATE, Belief, Best, Learner, Live, Masked, Pace, Picking, counts, own_torch, set_rate
 from askwise.core.policy import Policy
 from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Doubles, Problem
+from askwise.frontier.best_policy import best_for
 
 FIRST = 0.3  # share of the time for the classifier alone
 EPSILON = 0.05

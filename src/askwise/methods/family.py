@@ -11,23 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from askwise.choosing import best_for
-from askwise.core import checks, forecast, gaps
+from askwise.components.static_order import elimination_order
+from askwise.core import checks, missingness
 from askwise.core.budget import Budget
-from askwise.core.checkpoint import Arrays, State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
 from askwise.core.episode import some_rows
-from askwise.core.family import PREFIXES, FamilyTrainer
-from askwise.core.family_config import FamilyConfig
-from askwise.core.family_values import Family
 from askwise.core.measures import Measure
-from askwise.core.network import Encoder, Weights
-from askwise.core.order import elimination_order
 from askwise.core.policy import Policy
 from askwise.core.prices import Ints
 from askwise.core.problem import Doubles, Problem
 from askwise.errors import StateError
-from askwise.frontier import Point
-from askwise.measuring import Last, Tried, area_of, frontier
+from askwise.family import calibration
+from askwise.family.config import FamilyConfig
+from askwise.family.frontier import Last, Tried, area_of, frontier
+from askwise.family.inference import Family
+from askwise.family.train import PREFIXES, FamilyTrainer
+from askwise.frontier.best_policy import best_for
+from askwise.frontier.hull import Point
+from askwise.paper.network import Encoder, Weights
+from askwise.training.checkpoint import Arrays, State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
 
 GLANCE = 8  # prices that are measured while it is trained
 FIRST, FEWEST = 1_000, 300  # rows on which everything is measured in the end, and as many however short the time
@@ -213,7 +214,7 @@ def run(
         first = min(FIRST, max(FEWEST, int(len(some) * rest / glance / LAST_GLANCES)))
     last = Last(trainer, trainer.family(kept.weights), problem, judging, validation, seed, cap)
     last.begin(first, most)
-    told = forecast.fitted(last.family, held_out, followed(last.tried))
+    told = calibration.fitted(last.family, held_out, followed(last.tried))
     found = last.finish(None if time_limit is None else lambda: began + time_limit - time.monotonic())
     weights = {**kept.weights, "forecast": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
@@ -243,9 +244,9 @@ class Rows:
 
     @classmethod
     def of(cls, problem: Problem, judging: Problem, seed: int) -> Rows:
-        if not gaps.go_with_class(problem):
+        if not missingness.go_with_class(problem):
             return cls(problem, judging, None)
-        return cls(gaps.filled(problem, seed), gaps.filled(judging, seed), gaps.lacking(problem))
+        return cls(missingness.filled(problem, seed), missingness.filled(judging, seed), missingness.lacking(problem))
 
 
 def begun(

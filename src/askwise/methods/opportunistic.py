@@ -21,20 +21,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askwise.choosing import best_for
-from askwise.core.boosting import stakes, unweighted
+from askwise.components.boosting import stakes, unweighted
+from askwise.components.prefixes import decide
+from askwise.components.static_order import free_tests
+from askwise.components.subset_classifier import own_torch
 from askwise.core.budget import Budget
-from askwise.core.config import TrainConfig
 from askwise.core.episode import Cases, State, some_rows
-from askwise.core.gaps import filled, lacking, lost
-from askwise.core.masked import own_torch
-from askwise.core.network import Weights, inputs, load_weights, soft_update, weights_of
-from askwise.core.order import free_tests
+from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
-from askwise.core.prefixes import decide
 from askwise.core.prices import Bools, Ints, Prices
 from askwise.core.problem import Doubles, Floats, Problem
-from askwise.core.targets import greedy_action
+from askwise.frontier.best_policy import best_for
+from askwise.paper.config import TrainConfig
+from askwise.paper.network import Weights, inputs, load_weights, soft_update, weights_of
+from askwise.paper.targets import greedy_action
 
 DISCOUNT = 0.5  # area on digits' validation rows after 4,000 steps: 0.928, and 0.905 at 0.9; nothing else here was tuned
 DROPOUT = 0.3

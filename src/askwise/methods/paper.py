@@ -11,18 +11,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from askwise.core import gaps
+from askwise.components.subset_classifier import own_torch
+from askwise.core import missingness
 from askwise.core.budget import Budget, lagrangian
-from askwise.core.checkpoint import figures, number, put_off_ctrl_c, same_shapes, taking_over
-from askwise.core.config import TrainConfig
 from askwise.core.episode import measure
-from askwise.core.masked import own_torch
 from askwise.core.measures import Measure
-from askwise.core.network import Encoder, Weights, dense, weights_of
 from askwise.core.policy import Mixture, Policy, decide_at_once
 from askwise.core.problem import Problem
-from askwise.core.train import Snapshot, Trainer, policy_of
-from askwise.frontier import Blend, choose, hull
+from askwise.frontier.hull import Blend, choose, hull
+from askwise.paper.config import TrainConfig
+from askwise.paper.network import Encoder, Weights, dense, weights_of
+from askwise.paper.train import Snapshot, Trainer, policy_of
+from askwise.training.checkpoint import figures, number, put_off_ctrl_c, same_shapes, taking_over
 
 State = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
@@ -176,8 +176,8 @@ def run(
     state. `watch` sees every record.
     """
     config = config or TrainConfig()
-    if gaps.go_with_class(problem):
-        problem = gaps.filled(problem, seed)
+    if missingness.go_with_class(problem):
+        problem = missingness.filled(problem, seed)
     trainer = Trainer(problem, validation, budget, config, seed, encoder)
     at_once = decide_at_once(problem)
     if resume is not None:

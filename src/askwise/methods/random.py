@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askwise.choosing import best_for
+from askwise.components.subset_classifier import Learner, Pace, Picking, counts, own_torch
 from askwise.core.budget import Budget
 from askwise.core.episode import State
-from askwise.core.masked import Learner, Pace, Picking, counts, own_torch
 from askwise.core.policy import Policy, uniform
 from askwise.core.problem import Doubles, Problem
+from askwise.frontier.best_policy import best_for
 
 MOST = 256  # tests for a case
 

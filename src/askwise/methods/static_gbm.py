@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 
-from askwise.choosing import best_for
+from askwise.components.prefixes import affordable, boosted_stages, prefix_policies
+from askwise.components.static_order import elimination_order
 from askwise.core.budget import Budget
-from askwise.core.gaps import filled
-from askwise.core.order import elimination_order
+from askwise.core.missingness import filled
 from askwise.core.policy import Policy
-from askwise.core.prefixes import affordable, boosted_stages, prefix_policies
 from askwise.core.problem import Problem
+from askwise.frontier.best_policy import best_for
 
 
 def points(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from askwise.evaluate import Report
+    from askwise.evaluation import Report
 
 INK, SOFT, FAINT = "#222222", "#777777", "#bbbbbb"
 BLUE, RED = "#0072B2", "#D55E00"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from askwise.core.problem import Schema
-    from askwise.evaluate import Report
-    from askwise.model import Model
+    from askwise.evaluation import Report
+    from askwise.model.model import Model
 
 Doubles = NDArray[np.float64]
 OFTEN, WHEN = "Blues", "cividis"  # both get steadily lighter or darker, so they survive a black and white printer

@@ -12,9 +12,9 @@ from askwise.core.budget import Budget
 from askwise.core.episode import measure, tally
 from askwise.core.problem import Problem
 from askwise.errors import InputError
-from askwise.model import Model
+from askwise.model.model import Model
+from askwise.model.purchases import Usage, learned_for, usage
 from askwise.texts import printable
-from askwise.usage import Usage, learned_for, usage
 
 
 def model_of(given: Any) -> Model | None:

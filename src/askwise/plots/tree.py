@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from askwise.evaluate import Report
-    from askwise.model import Model
+    from askwise.evaluation import Report
+    from askwise.model.model import Model
 
 NOTHING, FURTHER = -1, -2  # in a sequence of tests: it is over; it goes on, but not in the picture
 FONT = 9  # points; everything else is in inches

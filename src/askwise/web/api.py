@@ -15,10 +15,10 @@ from fastapi import APIRouter, Request, Response
 
 from askwise import __version__
 from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
-from askwise.model import Model
-from askwise.session import Session, next_steps
+from askwise.model.model import Model
+from askwise.model.purchases import usage
+from askwise.session.session import Session, next_steps
 from askwise.texts import encoded
-from askwise.usage import usage
 from askwise.web import bodies
 from askwise.web.bodies import Case, Error
 from askwise.web.clients import address

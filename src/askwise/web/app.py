@@ -12,10 +12,10 @@ from starlette.exceptions import HTTPException
 
 from askwise import __version__
 from askwise.errors import AskwiseError, InputError, reworded
-from askwise.model import Model
+from askwise.model.model import Model
 from askwise.web import api, bodies, page
-from askwise.web.limits import MACHINES, Gate
 from askwise.web.logs import Log, Metrics
+from askwise.web.request_guard import MACHINES, Gate
 from askwise.web.settings import Settings
 
 WORDS = "Which test to buy next for a case, and when to stop and decide. Send all answers so far, get the next question."

@@ -20,13 +20,13 @@ from fastapi import APIRouter, Request, Response
 
 from askwise import __version__
 from askwise.errors import InputError
-from askwise.model import Model
-from askwise.session import Session
+from askwise.model.model import Model
+from askwise.session.session import Session
 from askwise.texts import encoded
 from askwise.web import view
 from askwise.web.api import Missing, Service, url
 from askwise.web.clients import digits
-from askwise.web.limits import COOKIE, cookie_for
+from askwise.web.request_guard import COOKIE, cookie_for
 
 FIELDS = 4000  # of one form
 KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}

@@ -17,8 +17,8 @@ import uvicorn
 from askwise.errors import InputError
 from askwise.web.app import create_app
 from askwise.web.connections import AT_ONCE, BACKLOG, Connection, Crowd, Server, enough_files
-from askwise.web.limits import Gate
 from askwise.web.logs import Forward, Log
+from askwise.web.request_guard import Gate
 from askwise.web.settings import Limits, Settings, checked_proxies, checked_token, is_loopback, load_models
 
 PATIENCE = 5  # seconds that requests in progress get at the end

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from askwise.errors import InputError
 
 if TYPE_CHECKING:
-    from askwise.model import Model
+    from askwise.model.model import Model
 
 
 Proxies = tuple[IPv4Network | IPv6Network, ...]
@@ -101,7 +101,7 @@ def checked_token(host: str, token: str | None, proxies: Proxies = ()) -> str | 
 
 def load_models(paths: list[Path]) -> dict[str, Model]:
     """By the names of their files without the ending. What cannot answer one case at a time is refused now, not later."""
-    from askwise.store import load
+    from askwise.model.file import load
 
     models: dict[str, Any] = {}
     for path in paths:

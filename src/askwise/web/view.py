@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
-from askwise.model import Model
-from askwise.session import TRACE, Session
+from askwise.model.model import Model
+from askwise.model.purchases import learned_for, usage
+from askwise.session.session import TRACE, Session
 from askwise.texts import give_or_take
-from askwise.usage import learned_for, usage
 
 EVENTS = (20, 4)  # of a case on the page: so many, and so many for each test; all are computed again with every request
 STEPS = 100  # of the slider

@@ -1,0 +1,98 @@
+"""A table of one's own in a plan: what is said about its columns, checked against its header, and its split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askwise.core import checks
+from askwise.errors import InputError, RowError, did_you_mean
+from askwise.tables import doubts
+from askwise.tables.encoding import Encoding
+from askwise.tables.frames import columns_of, read_header, read_table, rows_of
+from askwise.tables.reading import OPTIONS, Reading
+from askwise.tables.splits import Split, schema_of, split, stratified
+
+# what a plan may say of a file
+OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares", *OPTIONS)
+SHARES = (0.6, 0.2, 0.2)  # of the rows, for training, validation and test
+
+
+def check(folder: Path, source: dict[str, Any]) -> None:
+    """Refuses what does not fit the header of the file: a row of zeros is prepared as its rows will be."""
+    try:
+        how = _reading(source)
+    except InputError as error:
+        raise InputError(f"{source['file']!r}: {error}") from None
+    names = _tests(source, read_header(folder / source["file"], how))
+    try:
+        encoding = Encoding.fit({name: np.zeros(1) for name in names}, **_encoded(source))
+        schema_of(encoding, (False, True), **_prices(source))
+    except InputError as error:
+        raise InputError(f"{source['file']!r}: {error}") from None
+
+
+def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
+    """Its rows are split by class, and each column that is not left out is a test."""
+    text = [*source.get("categorical", ()), *source.get("ignore", ())]
+    file, how = folder / source["file"], _reading(source)
+    with rows_of(file, how):
+        return _split(read_table(file, text, how), source, seed, class_weight)
+
+
+def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
+    target = source["target"]
+    tests = _tests(source, columns_of(table))
+    columns = {name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in tests}
+    y = table[target]
+    if y.isna().any():
+        raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
+    labels = checks.labels(y.to_numpy(), f"the target {target!r}")
+    classes = np.unique(labels).tolist()
+    if 2 * len(classes) > len(labels):
+        raise InputError(f"the target {target!r} has {len(classes)} different values in {len(labels)} rows; it must be a class "
+                         "that many rows share, so put the values of a number into groups first")  # fmt: skip
+    rows = stratified(labels, tuple(source.get("shares", SHARES)), seed)
+    if not all(map(len, rows)):
+        raise InputError(f"`shares` of {source['file']!r} is {source.get('shares', SHARES)}; training, validation and test must "
+                         f"each get some of its {len(labels)} rows")  # fmt: skip
+    doubts.tell(
+        [*doubts.about_target(np.array(classes), len(labels)), *doubts.about_columns(columns, source.get("categorical", ()))]
+    )
+    return split(columns, labels, classes, rows, class_weight=class_weight, **_encoded(source), **_prices(source))
+
+
+def _gone(source: dict[str, Any]) -> set[str]:
+    """The columns that are no tests."""
+    return {source["target"], *source.get("ignore", ())}
+
+
+def _tests(source: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """The columns that are."""
+    for name in (source["target"], *source.get("ignore", ())):
+        if name not in names:
+            raise InputError(f"{source['file']!r} has no column {name!r}; {did_you_mean(name, names)}")
+    tests = [name for name in names if name not in _gone(source)]
+    if not tests:
+        raise InputError(f"{source['file']!r} has no column besides its target and those in `ignore`; leave one as a test")
+    return tests
+
+
+def _reading(source: dict[str, Any]) -> Reading:
+    """What is said about how the file is written."""
+    return Reading(**{name: source.get(name) for name in OPTIONS})
+
+
+def _encoded(source: dict[str, Any]) -> dict[str, Any]:
+    return {"scaling": source.get("scaling", "columns"), "categorical": source.get("categorical", ())}
+
+
+def _prices(source: dict[str, Any]) -> dict[str, Any]:
+    """As `schema_of` takes them."""
+    prices = {name: source.get(name) for name in ("costs", "reveals", "derived")}
+    if prices["costs"] is not None:  # what is left out may still have a price
+        prices["costs"] = {test: price for test, price in prices["costs"].items() if test not in _gone(source)}
+    return {**prices, "setup": {name: (pair["cost"], pair["tests"]) for name, pair in source.get("setup", {}).items()}}

@@ -1,0 +1,78 @@
+"""The data of a task as one file or one message: the three parts of a split, ready to be learned from, in safetensors.
+
+It is made once where the plan runs, from a named set or a table, and goes to the processes and machines that need it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.bench import own_table
+from askwise.bench.plan import PARTS, Task
+from askwise.core.episode import some_rows
+from askwise.core.prices import Prices
+from askwise.core.problem import Problem, Schema
+from askwise.tables.splits import Split
+
+_ROWS = ("X", "y", "available", "known", "weight", "external")  # what a problem has for each row, ids apart
+_PRICES = ("own", "setup", "member", "sources")
+
+
+def key(task: Task) -> str:
+    """The same for tasks that use the same data."""
+    return json.dumps([task.data, task.source, task.seed, task.class_weight, task.most_rows], sort_keys=True)
+
+
+def load(task: Task) -> Split:
+    """The split of the task's seed, each part with at most so many rows, the same ones for all methods."""
+    if task.source is None:
+        from askwise.datasets.named import load as named
+
+        parts = named(task.data, task.seed, task.class_weight)
+    else:
+        parts = own_table.load(Path(task.folder), task.source, task.seed, task.class_weight)
+    some = {name: (p := getattr(parts, name)).take(some_rows(len(p), task.most_rows[name], 0)) for name in PARTS}
+    return Split(**some)
+
+
+def pack(parts: Split) -> bytes:
+    """The three parts share schema and losses."""
+    from safetensors.numpy import save
+
+    schema, prices = parts.train.schema, parts.train.schema.prices
+    arrays = {f"{name}/{what}": getattr(getattr(parts, name), what) for name in PARTS for what in _ROWS}
+    arrays |= {f"prices/{what}": getattr(prices, what) for what in _PRICES}
+    arrays |= {"owner": schema.owner, "external_needs": schema.external_needs, "loss": parts.train.loss}
+    facts = {"columns": schema.columns, "tests": schema.tests, "classes": [_plain(c) for c in schema.classes],
+             "unit": str(prices.unit)}  # fmt: skip
+    return save({k: np.ascontiguousarray(v) for k, v in arrays.items() if v is not None}, {"facts": json.dumps(facts)})
+
+
+def unpack(path: Path) -> Split:
+    """What `pack` made, from a file."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        facts = json.loads(file.metadata()["facts"])
+        arrays: dict[str, NDArray[Any]] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    prices = Prices(unit=Fraction(facts["unit"]), **{what: arrays[f"prices/{what}"] for what in _PRICES})
+    schema = Schema(tuple(facts["columns"]), tuple(facts["tests"]), tuple(facts["classes"]), arrays["owner"], prices,
+                    arrays.get("external_needs"))  # fmt: skip
+
+    def part(name: str) -> Problem:
+        rows = {what: arrays.get(f"{name}/{what}") for what in _ROWS}
+        return Problem(schema=schema, loss=arrays["loss"], ids=None, **rows)  # type: ignore[arg-type]
+
+    assert {f.name for f in fields(Problem)} == {"schema", "loss", "ids", *_ROWS}, "a problem has something that is not packed"
+    return Split(*(part(name) for name in PARTS))
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

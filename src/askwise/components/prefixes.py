@@ -1,0 +1,179 @@
+"""Classifiers on the prefixes of a fixed order of tests, and the policy that buys one prefix for everybody."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from askwise.components.boosting import Boosted, Fitted, Shares, boost, probabilities, row_weights, stakes, unweighted
+from askwise.components.static_order import elimination_order, free_tests
+from askwise.core.episode import State
+from askwise.core.policy import Choice
+from askwise.core.prices import Bools, Ints, Prices
+from askwise.core.problem import Doubles, Floats, Problem
+
+Classifier = Callable[[Floats], Doubles]  # B, C values to B, K probabilities
+
+# A practitioner's three tries: many small trees for few rows, the usual ones, large ones for many rows.
+TREES: tuple[dict[str, Any], ...] = (
+    {"num_leaves": 8, "min_data_in_leaf": 5, "feature_fraction": 0.5},
+    {"num_leaves": 31, "feature_fraction": 0.8},
+    {"num_leaves": 127, "feature_fraction": 0.8},
+)
+FEW_ROWS = 20_000  # with fewer training rows each prefix has several models, each with a fold left out
+FOLDS = 5
+ENOUGH_ROUNDS = 120  # a grid of prefixes is made coarser until each model gets about as many rounds
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The classifier of the first `length` tests of an order."""
+
+    length: int
+    classify: Classifier
+    outside: Doubles | None = None  # N, K: for the training rows, from models that did not see them
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """Buys the given tests one by one, passing over those that are not to be had, and then says the class with the least
+    expected loss."""
+
+    tests: Ints
+    first_test: int
+    classify: Classifier
+    loss: Doubles  # K, K
+
+    @property
+    def fixed_order(self) -> Ints:
+        return self.tests
+
+    def act(self, state: State) -> Choice:
+        action = np.empty(len(state.mask), np.int64)
+        wanted = state.legal[:, self.first_test + self.tests]
+        buys: Bools = np.asarray(wanted.any(1))
+        action[buys] = self.first_test + self.tests[wanted[buys].argmax(1)] if buys.any() else 0
+        if not buys.all():
+            action[~buys] = decide(self.belief(state.keep(~buys)), self.loss)
+        return Choice(action, np.ones(len(action), np.float32))
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: class probabilities."""
+        return self.classify(state.values)
+
+
+def decide(p: Doubles, loss: Doubles) -> Ints:
+    """B: the class with the least expected loss."""
+    said: Ints = (p @ loss).argmin(1)
+    return said
+
+
+def prefix_policies(problem: Problem, order: Ints, stages: list[Stage]) -> list[Prefix]:
+    """The policy of each stage."""
+    return [Prefix(order[: s.length], problem.schema.first_test, s.classify, problem.loss) for s in stages]
+
+
+def at_once(problem: Problem) -> Prefix:
+    """Buys nothing, and believes in the shares of the classes."""
+    return Prefix(np.zeros(0, np.int64), problem.schema.first_test, Shares.of(problem), problem.loss)
+
+
+def columns_within(problem: Problem, cap: int | None, seed: int, threads: int) -> Ints:
+    """The columns of tests that a hard budget of `cap` units allows together, the best of the static order first; None: all."""
+    if cap is None:
+        return np.arange(len(problem.schema.columns))
+    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
+    return np.flatnonzero(np.isin(problem.schema.owner, order))
+
+
+def affordable(order: Ints, prices: Prices, cap: int | None) -> Ints:
+    """Those tests of the order that can all be bought together for `cap`; the earlier ones have the right of way."""
+    held, kept = np.zeros((1, len(prices.own)), bool), []
+    for test in order.tolist():
+        held[0, test] = True
+        if cap is None or int(prices.cost(held)[0]) <= cap:
+            kept.append(test)
+        else:
+            held[0, test] = False
+    return np.array(kept, np.int64)
+
+
+def lengths_of(problem: Problem, order: Ints, most: int) -> list[int]:
+    """About `most` lengths of prefixes at most, from what is free to everything: all of them, or a grid that is fine where it
+    begins, since the first tests matter most."""
+    first, F = int(free_tests(problem)[order].sum()), len(order)
+    every = list(range(first, F + 1))
+    for factor in (1.1, 1.2, 1.35, 1.5, 2.0):
+        if len(every) <= max(most, 8) and len(every) <= 66:
+            break
+        every, at = [first], 1.0
+        while first + at < F:
+            every.append(first + round(at))
+            at = max(at + 1, at * factor)
+        every.append(F)
+    return sorted(set(every))
+
+
+def boosted_stages(
+    problem: Problem, validation: Problem, order: Ints, *, seconds: float, seed: int = 0, threads: int = 1
+) -> list[Stage]:
+    """A boosted classifier for each prefix of a grid, the settings of its trees tuned on validation rows, in about `seconds`."""
+    learner = _Learner(problem, validation, order, seed, threads)
+    ends = time.monotonic() + seconds
+    # on a prefix at the beginning of the plateau, each try for as long as a model will have in the end
+    tries = [learner.fit(max(1, len(order) // 3), None, seconds / 24, tree) for tree in TREES] if len(order) else []
+    best = min(range(len(tries)), key=lambda i: tries[i].log_loss, default=0)
+    folds = FOLDS if len(problem) < FEW_ROWS else 1
+    per_round = tries[best].per_round if tries else 1.0
+    lengths = lengths_of(problem, order, int((ends - time.monotonic()) / (folds * ENOUGH_ROUNDS * per_round)))
+    share = np.array(lengths) + len(order) / 4  # more tests, more time; what short prefixes do not use goes to the longer ones
+    stages = []
+    for i, length in enumerate(lengths):
+        granted = max(ends - time.monotonic(), 0.0) * share[i] / share[i:].sum()
+        stages.append(learner.stage(length, folds, granted, TREES[best]))
+    return stages
+
+
+class _Learner:
+    """What is the same for all prefixes: rows, weights, folds."""
+
+    def __init__(self, problem: Problem, validation: Problem, order: Ints, seed: int, threads: int) -> None:
+        self.problem, self.order, self.seed, self.threads = problem, order, seed, threads
+        self.weight = row_weights(problem)
+        self.fold = np.random.default_rng(seed).permutation(len(problem)) % FOLDS
+        some = np.random.default_rng(seed).permutation(len(validation))[:FEW_ROWS]  # enough to know when to stop
+        self.judge = validation.take(np.sort(some)).with_loss(problem.loss)
+
+    def columns(self, length: int) -> Ints:
+        return np.flatnonzero(np.isin(self.problem.schema.owner, self.order[:length]))
+
+    def fit(self, length: int, without: int | None, seconds: float, tree: dict[str, Any]) -> Fitted:
+        """One model, from all training rows or without one fold."""
+        columns, y = self.columns(length), np.asarray(self.problem.y)
+        rows = np.flatnonzero(self.fold != without) if without is not None else np.arange(len(y))
+        train = self.problem.X[np.ix_(rows, columns)], y[rows], self.weight[rows]
+        # by the stakes of the training rows: stakes(judge) would be scaled by the validation rows' own mean
+        judge = self.judge.X[:, columns], np.asarray(self.judge.y), stakes(self.problem)[self.judge.y]
+        classes, seed = self.problem.schema.n_classes, self.seed + (without or 0)
+        return boost(train, judge, classes, seconds=seconds, seed=seed, threads=self.threads, **tree)
+
+    def stage(self, length: int, folds: int, seconds: float, tree: dict[str, Any]) -> Stage:
+        columns = self.columns(length)
+        if not len(columns):
+            shares = Shares.of(self.problem)
+            return Stage(length, shares, shares(self.problem.X) if folds > 1 else None)
+        left_out = range(folds) if folds > 1 else [None]
+        models = tuple(self.fit(length, fold, seconds / folds, tree).model for fold in left_out)
+        told = stakes(self.problem)
+        classify = Boosted(models, columns, told, self.threads)
+        if folds == 1:
+            return Stage(length, classify)
+        outside = np.empty((len(self.problem), self.problem.schema.n_classes))
+        for fold, model in enumerate(models):
+            mine = self.fold == fold
+            outside[mine] = probabilities(model, self.problem.X[np.ix_(mine, columns)], self.threads)
+        return Stage(length, classify, unweighted(outside, told))

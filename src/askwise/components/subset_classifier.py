@@ -1,0 +1,321 @@
+"""A classifier of any set of tests, for methods that pick one test after the other: its network, how it learns, and the policy
+that picks.
+
+The network sees [x ⊙ m, m], where the mask m is 1 for tests that are held; unbought and unavailable look alike. Rows are drawn by
+what is at stake in them, and in the probabilities that come out this is undone, as in `boosting`.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askwise.components.boosting import stakes, unweighted
+from askwise.components.prefixes import decide
+from askwise.components.static_order import free_tests
+from askwise.core.episode import Cases, State, some_rows
+from askwise.core.missingness import filled, lacking, lost
+from askwise.core.policy import Choice, Policy
+from askwise.core.prices import Bools, Ints
+from askwise.core.problem import Doubles, Floats, Problem, Schema
+from askwise.paper.network import inputs
+
+DROPOUT = 0.3
+RATE = 1e-3
+BATCH = 128
+LONGEST = 64  # so many tests are picked at most
+FEWEST_STEPS = 30  # of each phase, however short the time
+JUDGES = 1_000  # validation rows by which the best networks are known
+LOOK_AHEAD = 16  # picks along which these are judged
+PATIENCE = 5  # looks that bring nothing better before a phase ends
+
+Score = Callable[[State], Doubles]  # B, F: the test with the largest is picked, one with -inf never
+
+
+class Masked(nn.Module):
+    """Two layers with dropout over [x ⊙ m, m]. The mask may be soft: between 0 and 1 where a test is about to be picked."""
+
+    owner: Tensor
+
+    def __init__(self, schema: Schema, outputs: int) -> None:
+        super().__init__()
+        width = 128 if schema.n_tests <= 200 else 512
+        self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
+        sizes = [len(schema.columns) + schema.n_tests, width, width]
+        layers = [part for a, b in pairwise(sizes) for part in (nn.Linear(a, b), nn.ReLU(inplace=True), nn.Dropout(DROPOUT))]
+        self.layers = nn.Sequential(*layers, nn.Linear(width, outputs))
+
+    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+        """B, outputs from all values (B, C) and a mask (B, F)."""
+        out: Tensor = self.layers(torch.cat([values * mask[:, self.owner], mask], 1))
+        return out
+
+    @torch.inference_mode()
+    def of(self, values: Floats, mask: Bools) -> Tensor:
+        """The same for a state, whose values are 0 where they are not known."""
+        out: Tensor = self.layers(inputs(values, mask))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """p(y | what is held), from a network whose rows were drawn by stake."""
+
+    network: Masked
+    stakes: Doubles  # K
+
+    def drawn(self, state: State) -> Doubles:
+        """B, K: as the network sees the classes."""
+        p: Doubles = self.network.of(state.values, state.mask).double().softmax(1).numpy()
+        return p
+
+    def __call__(self, state: State) -> Doubles:
+        """B, K: for cases as they come."""
+        return self.as_they_come(self.drawn(state))
+
+    def as_they_come(self, drawn: Doubles) -> Doubles:
+        return unweighted(drawn, self.stakes)
+
+
+@dataclass(frozen=True, eq=False)
+class Picking:
+    """Buys whatever costs nothing, then the tests with the largest score until `most` are held, no score is above -inf or nothing
+    is to be had, and says the class with the least expected loss.
+
+    Tests that are free for everybody do not count. Those that a case knew from the start do: they look like bought ones.
+    """
+
+    belief: Belief
+    score: Score
+    most: int
+    free: Bools  # F
+    loss: Doubles  # K, K
+
+    def act(self, state: State) -> Choice:
+        first = state.legal.shape[1] - len(self.free)
+        legal, action = state.legal[:, first:], np.full(len(state.mask), -1)
+        for_nothing = legal & (self.free if state.price is None else state.price == 0)
+        takes = for_nothing.any(1)
+        action[takes] = first + for_nothing[takes].argmax(1)
+        asks = ~takes & legal.any(1) & (held(state.mask, self.free) < self.most)
+        if asks.any():
+            score = np.where(legal[asks], self.score(state.keep(asks)), -np.inf)
+            action[asks] = np.where(score.max(1) > -np.inf, first + score.argmax(1), -1)
+        ends = action < 0
+        if ends.any():
+            action[ends] = decide(self.belief(state.keep(ends)), self.loss)
+        return Choice(action, np.ones(len(action), np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class Everything:
+    """Buys all there is for everybody and says the class with the least expected loss."""
+
+    belief: Belief
+    loss: Doubles  # K, K
+    fixed_order: Ints
+
+    def act(self, state: State) -> Choice:
+        first = state.legal.shape[1] - len(self.fixed_order)
+        legal = state.legal[:, first:]
+        ends: Bools = ~np.asarray(legal.any(1))
+        action = first + legal.argmax(1)
+        if ends.any():
+            action[ends] = decide(self.belief(state.keep(ends)), self.loss)
+        return Choice(action, np.ones(len(action), np.float32))
+
+
+def held(mask: Bools, free: Bools) -> Ints:
+    """B: how many tests are held that somebody has to pay."""
+    count: Ints = (mask & ~free).sum(1)
+    return count
+
+
+def counts(free: Bools, longest: int = LONGEST) -> list[int]:
+    """How many tests to buy, from none to all that are not free, or `longest`: every number at first, then ever larger steps."""
+    most = min(int((~free).sum()), longest)
+    found, at = [0], 1.0
+    while round(at) < most:
+        found.append(round(at))
+        at = max(at + 1, at * 1.25)
+    return sorted({*found, most})
+
+
+@contextmanager
+def own_torch(seed: int, threads: int) -> Iterator[None]:
+    """Torch draws by this seed and uses so many threads; afterwards both are as they were."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Pace:
+    """How long phases of learning last: by steps where their number is given, otherwise by time."""
+
+    def __init__(self, seconds: float, steps: int | None = None) -> None:
+        self.seconds, self.steps = seconds, steps
+        self.began, self.upto = time.monotonic(), 0.0
+
+    def phase(self, upto: float) -> Iterator[float]:
+        """Before each step, how much of this phase is over. At its end the share `upto` of everything is."""
+        share, self.upto = upto - self.upto, upto
+        start, step = time.monotonic(), 0
+        length = max(self.began + upto * self.seconds - start, 1e-9)
+        while True:
+            if self.steps is not None:
+                done = step / max(1, round(share * self.steps))
+            else:
+                done = min((time.monotonic() - start) / length, step / FEWEST_STEPS)
+            if done >= 1:
+                return
+            yield done
+            step += 1
+
+
+@dataclass(eq=False)
+class Best:
+    """Networks as they were when they did best."""
+
+    networks: tuple[Masked, ...]
+    loss: float = np.inf
+    bad: int = 0  # looks since then
+    kept: list[dict[str, Tensor]] = field(default_factory=list)
+
+    def see(self, loss: float) -> None:
+        self.bad += 1
+        if not self.kept or loss < self.loss:
+            self.loss, self.bad = loss, 0
+            self.kept = [{name: v.clone() for name, v in n.state_dict().items()} for n in self.networks]
+
+    def restore(self) -> None:
+        for network, state in zip(self.networks, self.kept, strict=True):
+            network.load_state_dict(state)
+
+
+class Learner:
+    """Teaches a masked classifier, first any sets of tests, then those that cases in progress come to hold. Gaps are `filled`."""
+
+    def __init__(self, problem: Problem, validation: Problem, pace: Pace, seed: int) -> None:
+        self.lacking, self.pace = lacking(problem), pace
+        self.problem = problem = filled(problem.trainable(), seed)
+        self.rng = np.random.default_rng(seed)
+        self.X, self.y = torch.from_numpy(problem.X), torch.from_numpy(np.asarray(problem.y))
+        self.free, self.told = free_tests(problem), stakes(problem)
+        self.judge = filled(validation.labelled().take(some_rows(len(validation), JUDGES, seed)), seed)
+        self.network = Masked(problem.schema, problem.schema.n_classes).eval()
+        self.belief = Belief(self.network, self.told)
+        self.adam = torch.optim.Adam(self.network.parameters(), RATE, fused=True)
+
+    def any_sets(self, problem: Problem, row: Ints) -> Bools:
+        """B, F: sets of random size; small ones are more frequent, since tests are bought one by one."""
+        mask: Bools = self.rng.random((len(row), problem.schema.n_tests)) < self.rng.random((len(row), 1)) ** 2
+        mask |= self.free & ~lost(self.lacking, len(row), self.rng)
+        return mask if problem.known is None else mask | problem.known[row]
+
+    def learn(self, row: Ints, mask: Bools) -> None:
+        """One step of the classifier, by cross-entropy, on these sets."""
+        self.network.train()
+        self.adam.zero_grad()
+        out = self.network(self.X[row], torch.from_numpy(mask).float())
+        functional.cross_entropy(out, self.y[row]).backward()  # type: ignore[no-untyped-call]
+        self.adam.step()
+        self.network.eval()
+
+    def pretrain(self, upto: float) -> None:
+        """On any sets, until they are predicted best on validation rows. The rate falls in the second half."""
+        row = np.arange(len(self.judge))
+        cases = Cases(self.judge, row, self.any_sets(self.judge, row), None).observe()
+        best, due = Best((self.network,)), 0.1
+        for done in self.pace.phase(upto):
+            set_rate(self.adam, RATE * min(1.0, 2 * (1 - done) + 0.01))
+            drawn = self.problem.draw(BATCH, self.rng)
+            self.learn(drawn, self.any_sets(self.problem, drawn))
+            if done >= due:
+                best.see(self.log_loss(cases))
+                due += 0.1
+                if best.bad >= PATIENCE:
+                    break
+        best.see(self.log_loss(cases))
+        best.restore()
+
+    def everything(self, longest: int = LONGEST) -> list[Policy]:
+        """Where more tests can be bought than are ever picked, the policy that buys all, with the classifier as it is now."""
+        if (~self.free).sum() <= longest:
+            return []
+        tests = np.arange(self.problem.schema.n_tests)
+        return [Everything(Belief(copy.deepcopy(self.network), self.told), self.problem.loss, tests)]
+
+    def log_loss(self, state: State) -> float:
+        """Of validation rows in such states, weighted by stake."""
+        p = self.belief.drawn(state)[np.arange(len(self.judge)), self.judge.y]
+        return float(-(np.log(p + 1e-12) * self.told[self.judge.y]).mean())
+
+    def path_loss(self, score: Score) -> float:
+        """The mean log loss of validation rows before each of the first picks and after the last one."""
+        policy = Picking(self.belief, score, self.problem.schema.n_tests, self.free, self.problem.loss)
+        cases, found = Cases.start(self.judge, np.arange(len(self.judge)), None), []
+        for _ in range(min(LOOK_AHEAD, len(self.free)) + 1):
+            state = cases.observe()
+            found.append(self.log_loss(state))
+            cases.step(policy.act(state).action)  # a case that is decided stays as it is
+        return float(np.mean(found))
+
+
+class Live:
+    """Training rows whose tests are picked one after the other. Each ends at a length of its own, short ones being more
+    frequent, or when nothing is left, and a new one takes its place."""
+
+    def __init__(self, learner: Learner, n: int = BATCH) -> None:
+        self.problem, self.learner, self.rng = learner.problem, learner, learner.rng
+        self.longest = max(1, counts(learner.free)[-1])
+        self.row, self.life = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.mask, self.lost = (np.zeros((n, self.problem.schema.n_tests), bool) for _ in range(2))
+        self._begin(np.ones(n, bool))
+
+    @property
+    def cases(self) -> Cases:
+        return Cases(self.problem, self.row, self.mask, None)
+
+    def legal(self) -> Bools:
+        """B, F: what can be bought."""
+        return self.cases.legal()[:, self.problem.schema.first_test :] & ~self.lost
+
+    def buy(self, test: Ints) -> None:
+        """One test each, and what has become free by it; who is at an end begins anew. Who has nothing left buys nothing."""
+        legal, case = self.legal(), np.arange(len(test))
+        self.mask[case, test] |= legal[case, test]
+        self.life -= 1
+        self._take_free()
+        self._begin((self.life <= 0) | ~self.legal().any(1))
+
+    def _begin(self, where: Bools) -> None:
+        n = int(where.sum())
+        if not n:
+            return
+        self.row[where] = self.problem.draw(n, self.rng)
+        self.lost[where] = lost(self.learner.lacking, n, self.rng)
+        self.life[where] = np.ceil(self.longest * (1 - self.rng.random(n)) ** 2)
+        self.mask[where] = False if self.problem.known is None else self.problem.known[self.row[where]]
+        self._take_free()
+
+    def _take_free(self) -> None:
+        self.mask |= self.legal() & (self.cases.price() == 0)
+
+
+def set_rate(adam: torch.optim.Optimizer, rate: float) -> None:
+    for group in adam.param_groups:
+        group["lr"] = rate

@@ -1,0 +1,215 @@
+"""How each of the named data sets is made from its file: the fields of `named.Raw`, without the card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.datasets.sources import Source
+from askwise.datasets.turney import DEAR, turney
+from askwise.errors import InputError
+from askwise.tables.splits import Rows, shuffled, stratified
+
+Made = dict[str, Any]
+
+_HISTORY = (
+    "age", "sex", "on_thyroxine", "query_on_thyroxine", "on_antithyroid_medication", "thyroid_surgery", "query_hypothyroid",
+    "query_hyperthyroid", "pregnant", "sick", "tumor", "lithium", "goitre",
+)  # fmt: skip
+_BLOOD = ("TSH", "T3", "TT4", "T4U", "FTI", "TBG")
+_ANN_THYROID = (
+    "age", "sex", "on_thyroxine", "query_on_thyroxine", "on_antithyroid_medication", "sick", "pregnant", "thyroid_surgery",
+    "I131_treatment", "query_hypothyroid", "query_hyperthyroid", "lithium", "goitre", "tumor", "hypopituitary", "psych",
+    "TSH", "T3", "TT4", "T4U", "FTI",
+)  # fmt: skip
+_FTI = {"FTI": ["TT4", "T4U"]}
+_HEART = ("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal")
+_HEPATITIS = (
+    "AGE", "SEX", "STEROID", "ANTIVIRALS", "FATIGUE", "MALAISE", "ANOREXIA", "LIVER_BIG", "LIVER_FIRM", "SPLEEN_PALPABLE",
+    "SPIDERS", "ASCITES", "VARICES", "BILIRUBIN", "ALK_PHOSPHATE", "SGOT", "ALBUMIN", "PROTIME", "HISTOLOGY",
+)  # fmt: skip
+_PIMA = ("times_pregnant", "glucose_tol", "diastolic_bp", "triceps", "insulin", "mass_index", "pedigree", "age")
+_FOREST = (
+    "Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology",
+    "Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm", "Horizontal_Distance_To_Fire_Points",
+    *(f"Wilderness_Area{i}" for i in range(1, 5)), *(f"Soil_Type{i}" for i in range(1, 41)),
+)  # fmt: skip
+_TREES = ("Spruce/Fir", "Lodgepole Pine", "Ponderosa Pine", "Cottonwood/Willow", "Aspen", "Douglas-fir", "Krummholz")
+_THINGS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_CODES = {"f": 0.0, "t": 1.0, "F": 0.0, "M": 1.0, "?": np.nan}
+
+
+def _thyroid(source: Source) -> Made:
+    columns = (*_HISTORY, *_BLOOD)
+    table, labels = [], []
+    for line in source.built_in_rows():  # label, history, then for each blood test whether it was ordered, and its value
+        history, blood = line[1 : 1 + len(_HISTORY)], line[1 + len(_HISTORY) :][1::2]
+        table.append([_CODES[v] if v in _CODES else float(v) for v in history + blood])
+        labels.append(line[0])
+    costs, setup = turney(columns, DEAR["thyroid"], tuple(_FTI))
+    return _made(table, columns, labels, ("negative", "hypothyroid"), costs=costs, setup=setup, derived=_FTI)
+
+
+def _heart(source: Source) -> Made:
+    lines = source.built_in_rows()
+    labels = ["healthy" if line[-1].strip() == "0" else "ill" for line in lines]
+    costs, setup = turney(_HEART, DEAR["heart"])
+    return _made([line[:-1] for line in lines], _HEART, labels, ("healthy", "ill"), costs=costs, setup=setup,
+                 categorical=("cp", "restecg", "thal"))  # fmt: skip
+
+
+def _hepatitis(source: Source) -> Made:
+    lines = source.built_in_rows()
+    table = [["nan" if v == "?" else v for v in line[1:]] for line in lines]
+    costs, setup = turney(_HEPATITIS, DEAR["hepatitis"])
+    return _made(
+        table, _HEPATITIS, [{"1": "die", "2": "live"}[line[0]] for line in lines], ("live", "die"), costs=costs, setup=setup
+    )
+
+
+def _pima(source: Source) -> Made:
+    lines = source.built_in_rows()
+    X = np.array([line[:-1] for line in lines], np.float64)
+    for name in ("glucose_tol", "diastolic_bp", "triceps", "insulin", "mass_index"):  # a 0 was not measured
+        at = _PIMA.index(name)
+        X[X[:, at] == 0, at] = np.nan
+    costs, setup = turney(_PIMA, DEAR["pima"])
+    return _made(X, _PIMA, [line[-1].strip() for line in lines], ("negative", "positive"), costs=costs, setup=setup)
+
+
+def _of_scikit_learn(source: Source) -> Made:
+    from sklearn import datasets
+
+    stored = getattr(datasets, f"load_{source.card.name}")()
+    classes = stored.target_names.tolist()
+    columns = tuple(str(name) for name in stored.feature_names)
+    scaling = "one" if source.card.name == "digits" else "columns"
+    return _made(stored.data, columns, [classes[k] for k in stored.target], tuple(classes), scaling=scaling)
+
+
+def _miniboone(source: Source) -> Made:
+    X, y = read_miniboone(source.path())
+    kept = X[:, 0] > -900
+    X, y = X[kept], y[kept]
+    return {
+        "X": X, "columns": tuple(f"p{i}" for i in range(X.shape[1])), "y": _named(y, ("background", "signal")),
+        "classes": ("background", "signal"), "splits": lambda seed: shuffled(np.arange(len(X)), (45_359, 19_439, 64_798), seed),
+    }  # fmt: skip
+
+
+def read_miniboone(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The text file of the UCI repository: how many rows are signal and how many background, then the rows in this order."""
+    try:
+        with path.open() as file:
+            signal, background = (int(n) for n in file.readline().split())
+            X = np.loadtxt(file, np.float32, ndmin=2)
+    except ValueError as error:
+        raise InputError(f"the file {path.name!r} is not as UCI has it: {error}") from None
+    if len(X) != signal + background:
+        raise InputError(f"the file {path.name!r} has {len(X)} rows; its first line says {signal} + {background}")
+    return X, np.repeat([1, 0], [signal, background])
+
+
+def _miniboone_tiny(source: Source) -> Made:
+    stored = source.arrays("X", "y", "split")
+    kept = stored["X"][:, 0] > -900
+    X, y, part = (stored[name][kept] for name in ("X", "y", "split"))
+    return {
+        "X": X, "columns": tuple(f"p{i}" for i in range(X.shape[1])), "y": _named(y, ("background", "signal")),
+        "classes": ("background", "signal"),
+        "splits": lambda seed: [np.flatnonzero(part == p) for p in ("train", "validation", "test")],
+    }  # fmt: skip
+
+
+def _forest(source: Source) -> Made:
+    stored = source.arrays("X", "y")
+    n = len(stored["X"])
+    return {
+        "X": stored["X"], "columns": _FOREST, "y": _named(stored["y"], _TREES), "classes": _TREES,
+        "splits": lambda seed: shuffled(np.arange(n), (200_000, 81_012, 300_000), seed),
+    }  # fmt: skip
+
+
+def _images(source: Source) -> Made:
+    stored = source.arrays("X", "y", "is_test")
+    test = stored["is_test"].astype(bool)
+    side = round(source.card.columns**0.5)
+    classes: tuple[Any, ...] = _THINGS if source.card.name == "cifar" else tuple(range(10))
+    y = _named(stored["y"], classes) if source.card.name == "cifar" else stored["y"].astype(np.int64)
+
+    def splits(seed: int) -> list[Rows]:
+        rest = np.flatnonzero(~test)
+        return [*shuffled(rest, (len(rest) - 10_000, 10_000), seed), np.flatnonzero(test)]
+
+    columns = tuple(f"px_{r}_{c}" for r in range(side) for c in range(side))
+    return {"X": stored["X"], "columns": columns, "y": y, "classes": classes, "splits": splits, "scaling": "one"}
+
+
+def _ann_thyroid(source: Source) -> Made:
+    classes = ("hyperthyroid", "subnormal/hypothyroid", "not hypothyroid")
+    texts = source.find("ann-train.data", "ann-test.data")
+    if texts and not source.find(str(source.card.file)):
+        parts = [np.loadtxt(path, ndmin=2) for path in texts]
+        both = np.concatenate(parts)
+        X, y, test = both[:, :-1], both[:, -1].astype(np.int64) - 1, np.arange(len(both)) >= len(parts[0])
+    else:
+        stored = source.arrays("X", "y", "is_test")
+        X, y, test = stored["X"], stored["y"].astype(np.int64), stored["is_test"]
+
+    def splits(seed: int) -> list[Rows]:
+        rest = np.flatnonzero(~test)
+        return [*(rest[part] for part in stratified(y[rest], (0.8, 0.2), seed)), np.flatnonzero(test)]
+
+    costs, setup = turney(_ANN_THYROID, DEAR["ann_thyroid"], tuple(_FTI))
+    return {
+        "X": X, "columns": _ANN_THYROID, "y": _named(y, classes), "classes": classes, "splits": splits, "costs": costs,
+        "setup": setup, "derived": _FTI,
+    }  # fmt: skip
+
+
+def _nhanes(source: Source) -> Made:
+    stored = source.arrays("X", "y", "feature_names", "costs")  # the file holds more, of which the label is made
+    columns = tuple(str(name) for name in stored["feature_names"])
+    classes = ("normal", "prediabetes", "diabetes")
+    costs = {name: f"{cost:g}" for name, cost in zip(columns, stored["costs"], strict=True)}
+    return _made(stored["X"], columns, _named(stored["y"], classes), classes, costs=costs)
+
+
+def _diabetes(source: Source) -> Made:
+    stored = source.arrays("X", "y", "costs")
+    columns = tuple(f"x{i}" for i in range(stored["X"].shape[1]))
+    costs = dict(zip(columns, (str(cost) for cost in stored["costs"]), strict=True))
+    return _made(stored["X"], columns, stored["y"], tuple(np.unique(stored["y"]).tolist()), (0.7, 0.15, 0.15), costs=costs)
+
+
+def _made(
+    X: Any, columns: tuple[str, ...], y: Any, classes: tuple[Any, ...], shares: tuple[float, ...] = (0.6, 0.2, 0.2), **more: Any
+) -> Made:
+    """A set without an official split."""
+    data = X if isinstance(X, np.ndarray) else np.array(X, np.float64)
+    labels = np.asarray(y)
+    return {
+        "X": data,
+        "columns": columns,
+        "y": labels,
+        "classes": classes,
+        "splits": lambda s: stratified(labels, shares, s),
+        **more,
+    }
+
+
+def _named(codes: NDArray[Any], classes: Sequence[str]) -> NDArray[Any]:
+    """Names instead of numbers, as Python's own strings: a million of them take no room and need no sorting."""
+    names: NDArray[Any] = np.array(classes, dtype=object)[codes]
+    return names
+
+
+MAKERS: dict[str, Callable[[Source], Made]] = {
+    "thyroid": _thyroid, "heart": _heart, "hepatitis": _hepatitis, "pima": _pima, "digits": _of_scikit_learn,
+    "breast_cancer": _of_scikit_learn, "wine": _of_scikit_learn, "miniboone": _miniboone, "miniboone_tiny": _miniboone_tiny,
+    "forest": _forest, "cifar": _images, "mnist": _images, "ann_thyroid": _ann_thyroid, "nhanes": _nhanes, "diabetes": _diabetes,
+}  # fmt: skip

@@ -1,0 +1,84 @@
+"""What a family expects, set right by what came.
+
+The judge learns each step from the next one, so that its errors add up along the way. That hardly changes which action is best,
+but its forecasts of the loss at the end and of payments to come may be off. After training, held-out cases are followed to their
+ends, and a linear map of what was expected is fitted to what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from askwise.core.episode import replay, rollout, some_rows
+from askwise.core.prices import Bools, Prices
+from askwise.core.problem import Doubles, Problem
+
+if TYPE_CHECKING:
+    from askwise.family.inference import Family
+
+ROWS = 500  # cases that are followed, at each price
+RIDGE = 1e-3
+INPUTS = 15  # of the map, for each of its two outputs
+
+
+def as_judged() -> Doubles:
+    """2, INPUTS: the map that changes nothing."""
+    told = np.zeros((2, INPUTS))
+    told[0, 2] = told[1, 4] = 1.0
+    return told
+
+
+def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, place: float, bound: Doubles | float) -> Doubles:
+    """B, INPUTS: what was judged, as it is, times the place of the price on its axis, and times how much a hard budget binds.
+
+    stop, loss, on: in stakes, of deciding now, at the end, and with all that will be paid; cost, of what will be paid: in parts
+    of the cost of everything; place and bound: 0 to 1.
+    """
+    told = np.empty((3, 5, len(stop)))
+    told[0, 0], told[0, 1], told[0, 2], told[0, 3], told[0, 4] = 1.0, stop, loss, on, cost
+    np.multiply(told[0], place, out=told[1])
+    np.multiply(told[0], bound, out=told[2])
+    return told.reshape(INPUTS, -1).T
+
+
+def free_to_come(legal: Bools, prices: Prices) -> Bools:
+    """B, F: which of these tests cost nothing whatever is held, so that everybody takes them before anything else."""
+    to_come: Bools = legal & (prices.alone == 0)
+    return to_come
+
+
+def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:
+    """2, INPUTS: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
+    everything. `limits`: prices, and hard budgets in units, under which some rows are followed."""
+    seen, came, count = [np.empty((0, INPUTS))], [np.empty((0, 2))], [np.empty(0)]
+    rows, prices, scale = some_rows(len(problem), ROWS, 0), problem.schema.prices, family.scale
+    for lam, cap in limits:
+        values = family.values(lam)
+        done = rollout(problem, family.policy(lam), cap, rows)
+        steps = replay(problem, done.row, done.padded, done.length, cap)
+        asks = steps.action >= problem.schema.first_test
+        # the judge has learned from cases that hold what is free for everybody, and says nothing useful of others
+        asks &= ~free_to_come(steps.cases.legal()[:, problem.schema.first_test :], prices).any(1)
+        cases, episode = steps.cases.keep(asks), steps.episode[asks]
+        if not len(episode):
+            continue
+        state = cases.observe()
+        known = None if problem.known is None else problem.known[cases.row]
+        paid = prices.money((done.cost[episode] - prices.cost(cases.mask, known)).astype(float))
+        seen.append(values.judged(values.outlook(state), state.left))
+        came.append(np.stack([done.loss[episode] / scale.stake, paid / scale.total], 1))
+        # or else low prices, where cases are long, would drown the others
+        each = np.ones(len(episode)) if problem.weight is None else problem.weight[done.row[episode]]
+        count.append(each / max(each.sum(), 1e-300))
+    X, Y = np.concatenate(seen), np.concatenate(came)
+    if not len(X):
+        return as_judged()
+    weighed = X * (np.concatenate(count) / (len(count) - 1))[:, None]
+    # little evidence changes little: the ridge pulls towards what was judged
+    before = as_judged().T
+    square = weighed.T @ X
+    size = np.maximum(square.diagonal(), 1e-9)
+    return (before + np.linalg.solve(square + RIDGE * np.diag(size + size.mean()), weighed.T @ (Y - X @ before))).T

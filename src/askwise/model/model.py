@@ -1,0 +1,381 @@
+"""A trained model, ready for use: the policies on its frontier, how tables become cases, and the budget it works under.
+
+It needs no torch, unless it was trained with an encoder of the user's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core import checks
+from askwise.core.budget import Budget
+from askwise.core.episode import Cases, Episodes, by_row, rollout
+from askwise.core.measures import Measure
+from askwise.core.policy import Constant, Greedy, Mixture, Policy
+from askwise.core.problem import Problem, Schema
+from askwise.errors import Doubt, InputError
+from askwise.evaluation import sequences
+from askwise.family.inference import Family
+from askwise.frontier.hull import Blend, Point, choose, hull
+from askwise.paper.numpy_network import DenseValues
+from askwise.tables.encoding import Encoding
+from askwise.tables.external import answers
+from askwise.tables.forms import Form
+from askwise.tables.frames import import_pandas
+
+if TYPE_CHECKING:
+    from askwise.paper.network import Encoder
+    from askwise.session.providers import Decided
+    from askwise.session.session import Session
+
+
+@dataclass(frozen=True, eq=False)
+class AcquisitionReport:
+    """What was bought for each case, and what was said."""
+
+    cost: NDArray[np.float64]
+    prediction: NDArray[Any]
+    probability: NDArray[np.float64]  # of the prediction
+    tests: list[tuple[str, ...]]  # in the order bought
+    index: Any = None  # of the frame it was made from
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def __repr__(self) -> str:
+        return f"AcquisitionReport({len(self)} cases, mean cost {np.mean(self.cost):.4g})"
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with the columns cost, prediction, probability and tests."""
+        columns = {"cost": self.cost, "prediction": self.prediction, "probability": self.probability, "tests": self.tests}
+        return import_pandas().DataFrame(columns, index=self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What `CostlyClassifier.fit` learns and `askwise.load` reads."""
+
+    schema: Schema
+    encoding: Encoding
+    loss: NDArray[np.float64]  # K, K: loss[truth, decision], class weights included
+    at_once: tuple[float, ...]  # values of the classes when nothing is known
+    points: tuple[Point, ...]  # all that some budget could follow, by rising cost; the first decides at once
+    trained_for: Budget
+    budget: Budget
+    known: tuple[str, ...]
+    seed: int
+    unit: str  # of the prices, for showing
+    facts: dict[str, Any]  # settings, versions, metrics, fingerprint of the data
+    external: Any = None  # an existing classifier, fitted or `Recorded`
+    encoder: Encoder | None = None  # of the user's own
+    family: Family | None = None  # one set of weights for all points, at any price and any hard budget
+
+    def __repr__(self) -> str:
+        from askwise.reports.model_report import one_line
+
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        from askwise.reports.model_report import in_notebook
+
+        return in_notebook(self)
+
+    # ------------------------------------------------------------------ budgets
+
+    @cached_property
+    def blend(self) -> Blend:
+        """Which points of the frontier the budget follows."""
+        cost, loss, error = zip(*((p.cost, p.loss, p.found.loss_error or 0.0) for p in self.frontier), strict=True)
+        return choose(cost, -np.array(loss), error, self.budget)
+
+    @cached_property
+    def followed(self) -> tuple[Point, Point]:
+        """The two points that are blended; twice the same where nothing is."""
+        return self.frontier[self.blend.first], self.frontier[self.blend.second]
+
+    @cached_property
+    def frontier(self) -> tuple[Point, ...]:
+        """The points among which the budget chooses, by rising cost: deciding at once, and the hull of all that were measured and
+        are sure to keep its hard part. So a further constraint never promises more, and what is promised is what is run."""
+        if self.family is None:
+            return self.points
+        prices, most = self.schema.prices, self.budget.cap(self.schema.prices)
+        within = self.points
+        if most is not None and most < prices.total:
+            within = tuple(p for p in self.points if self.family.most_paid(prices, p.prefix, p.cap) <= most)
+        on = [within[i] for i in hull([p.cost for p in within], [-p.loss for p in within]).tolist()]
+        return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
+
+    def limit(self, point: Point) -> int | None:
+        """The units that cases which follow a point keep to; None where nothing limits them. A point that was measured under a
+        hard budget is run under the same one; whoever follows an order pays no more than that costs."""
+        prices = self.schema.prices
+        most = self.budget.cap(prices)
+        if self.family is None:
+            return most
+        limit = self.family.limit(prices, point.prefix, point.cap)
+        return limit if limit is not None or most == prices.total else most
+
+    @property
+    def cap(self) -> int | None:
+        """What no case may exceed by what it is asked, in units of the prices: the hard budget or a smaller measured one."""
+        limits = [self.limit(point) for point in self.followed]
+        return self.budget.cap(self.schema.prices) if None in limits else max(limits)  # type: ignore[type-var]
+
+    @property
+    def measured(self) -> Measure:
+        """What the model is expected to come to at its budget, and how sure that is."""
+        first, second = self.followed
+        return first.found.mixed(second.found, self.blend.share)
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """The same by name."""
+        return self.measured.to_dict()
+
+    @property
+    def saturation(self) -> Point:
+        """The cheapest of the best: more money no longer helps."""
+        return self.frontier[int(hull([p.cost for p in self.frontier], [-p.loss for p in self.frontier])[-1])]
+
+    def at(self, budget: Budget | None) -> Model:
+        """The same model under another budget, without training; None is the usual point. Hard budgets change what is learned, so
+        they must not become smaller than the one it was trained for. With a larger one it still keeps to that, and says so: what
+        it would do with more money was never measured."""
+        budget = checked(budget)
+        if self.family is not None:  # knows every budget
+            return replace(self, budget=budget)
+        trained = self.trained_for.hard
+        if budget.hard is not None and (trained is None or budget.hard < trained):
+            was = "without a hard budget" if trained is None else f"for a hard budget of {float(trained):g}"
+            raise InputError(
+                f"this model was trained {was}, so it cannot keep to {float(budget.hard):g}; fit again with {budget}"
+            )
+        if trained is not None and budget.hard is not None and budget.hard > trained:
+            warnings.warn(
+                f"this model was trained for a hard budget of {float(trained):g} and keeps to it; to spend up to "
+                f"{float(budget.hard):g} fit again with {budget}", Doubt, stacklevel=2,
+            )  # fmt: skip
+        return replace(self, budget=replace(budget, hard=trained))
+
+    @cached_property
+    def policy(self) -> Policy:
+        return self._policy(np.float32)
+
+    @cached_property
+    def _precise(self) -> Policy:
+        """The same in double precision, whose sums do not depend on the batch in any digit that is shown."""
+        return self._policy(np.float64)
+
+    def _policy(self, dtype: Any) -> Policy:
+        first, second = (self.arm(point, dtype) for point in self.followed)
+        return Mixture(first, second, self.blend.share, self.seed) if self.blend.share else first
+
+    def arm(self, point: Point, dtype: Any = np.float32) -> Greedy:
+        """The policy of one point."""
+        if self.family is not None:
+            return self.family.policy(point.lam, point.prefix, dtype)
+        weights = point.weights
+        if weights is None:
+            return Greedy(Constant(self.at_once))
+        if self.encoder is None:
+            return Greedy(DenseValues(weights, dtype))
+        from askwise.paper.config import TrainConfig
+        from askwise.paper.train import policy_of
+
+        return policy_of(weights, self.schema, TrainConfig.from_dict(self.facts["config"]), self.encoder)
+
+    # ------------------------------------------------------------------ one case at a time
+
+    @cached_property
+    def form(self) -> Form:
+        """What can be answered to each test."""
+        return Form(self.schema, self.encoding)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short, and different for models that may decide differently, whatever their budget."""
+        schema, prices = self.schema, self.schema.prices
+        said = (schema.columns, schema.tests, schema.classes, prices.unit, self.known, self.seed, self.encoding.to_dict())
+        points = [(p.lam, p.prefix, p.cost, p.loss, *(() if p.cap is None else (p.cap,))) for p in self.points]
+        digest = hashlib.sha256(repr((*said, points)).encode())
+        sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
+        weights = [weights[name] for weights in sets for name in sorted(weights)]
+        for part in (self.loss, schema.owner, prices.own, prices.setup, prices.member, prices.sources, *weights):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()[:16]
+
+    def session(self, known: Any = None, **more: Any) -> Session:
+        """One case, question by question; see `askwise.Session`."""
+        from askwise.session.session import Session
+
+        return Session(self, known, **more)
+
+    def decide(self, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+        """Decides a case, calling functions only for the tests that are bought; see `askwise.session.providers.decide_many`."""
+        import askwise.session.providers as p
+
+        return p.decide(self, case, providers, **more)
+
+    def decide_many(self, cases: Iterable[Any], providers: Mapping[str, Any], **more: Any) -> list[Decided]:
+        """Decides many cases side by side, so that calls can be grouped."""
+        import askwise.session.providers as p
+
+        return p.decide_many(self, cases, providers, **more)
+
+    async def decide_async(self, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+        """`decide` with providers that may be async functions."""
+        import askwise.session.providers as p
+
+        return await p.decide_async(self, case, providers, **more)
+
+    async def decide_many_async(self, cases: Iterable[Any], providers: Mapping[str, Any], **more: Any) -> list[Decided]:
+        """`decide_many` with providers that may be async functions."""
+        import askwise.session.providers as p
+
+        return await p.decide_many_async(self, cases, providers, **more)
+
+    # ------------------------------------------------------------------ cases
+
+    def problem(self, X: Any, y: Any = None, known: Any = None, ids: Any = None) -> Problem:
+        """Rows of a table as cases. `known`: a mask rows x tests of what these cases know, besides what everyone does."""
+        values = self.encoding.transform(X)
+        for name in self.encoding.strange(values):
+            warnings.warn(
+                f"no value of column {name!r} in these rows occurred in training, so the column tells nothing here; "
+                "check that the values are written as in training", Doubt, stacklevel=3,
+            )  # fmt: skip
+        external = answers(self.external, X, self.schema, values, self.encoding.columns)
+        there, tests = self.schema.present(values), self.schema.tests
+        masks = [checks.known(given, tests, there, len(values)) for given in (self.known or None, known) if given is not None]
+        mask = np.any(masks, axis=0) if masks else None
+        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids).with_loss(self.loss)
+
+    def predict(self, X: Any, known: Any = None, ids: Any = None) -> NDArray[Any]:
+        """The decisions."""
+        decided = [done.decision for _, done in self._blocks(self.problem(X, known=known, ids=ids))]
+        said: NDArray[Any] = np.array(self.schema.classes)[np.concatenate(decided)]
+        return said
+
+    def predict_proba(self, X: Any, known: Any = None, ids: Any = None) -> NDArray[np.float64]:
+        """See `belief`."""
+        problem = self.problem(X, known=known, ids=ids)
+        return self.belief(problem, self.rollout(problem))
+
+    def save(self, path: Any) -> None:
+        """One file, which `askwise.load` reads."""
+        from askwise.model.file import save
+
+        save(self, path)
+
+    def export(self, path: Any) -> None:
+        """For other runtimes, by the ending of the path: .npz for NumPy, .onnx for onnxruntime."""
+        from askwise.model.export import export
+
+        export(self, path)
+
+    def rollout(self, problem: Problem) -> Episodes:
+        """Buys and decides. The two policies of a mixture may keep to different limits."""
+        limits = [self.limit(point) for point in self.followed]
+        if limits[0] == limits[1] or not isinstance(self.policy, Mixture):
+            return rollout(problem, self.policy, limits[0])
+        second = self.policy.takes_second(problem.keys)
+        return by_row([
+            rollout(problem, arm, limit, np.flatnonzero(who))
+            for arm, limit, who in zip((self.policy.first, self.policy.second), limits, (~second, second), strict=True)
+            if who.any()
+        ])  # fmt: skip
+
+    def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
+        """Buys and decides, case by case."""
+        said = [self._acquired(*block) for block in self._blocks(self.problem(X, known=known, ids=ids))]
+        cost, decision, probability, tests = zip(*said, strict=True)
+        return AcquisitionReport(
+            cost=self.schema.prices.money(np.concatenate(cost)),
+            prediction=np.array(self.schema.classes)[np.concatenate(decision)],
+            probability=np.concatenate(probability),
+            tests=[each for some in tests for each in some],
+            index=getattr(X, "index", None) if hasattr(X, "columns") else None,
+        )
+
+    def _blocks(self, problem: Problem, rows: int = 65_536) -> Iterator[tuple[Problem, Episodes]]:
+        """Some cases at a time: the decisions of all of them could take more memory than the data."""
+        for i in range(0, len(problem), rows):
+            block = problem.take(slice(i, i + rows))
+            yield block, self.rollout(block)
+
+    def _acquired(self, problem: Problem, done: Episodes) -> tuple[Any, ...]:
+        belief = self.belief(problem, done)
+        return (
+            done.cost,
+            done.decision,
+            belief[np.arange(len(belief)), done.decision],
+            sequences(done, self.schema, problem.known),
+        )
+
+    def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> NDArray[np.float64]:
+        """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's
+        algorithm with class weights, of the weighted cases."""
+        out = np.empty((len(done.row), self.schema.n_classes))
+        shared = None if self.family is None else self.family.values(0.0, np.float64)  # the same at every price
+        for i in range(0, len(out), chunk):
+            part = slice(i, i + chunk)
+            state = Cases(problem, done.row[part], done.mask[part], None).observe()
+            if shared is not None:
+                out[part] = shared.believe(state.values, state.mask)
+            else:
+                out[part] = self.believed(self._precise.values(state))  # type: ignore[attr-defined]
+        if problem.external is not None:  # what the existing classifier says is believed
+            last = done.action[done.first + done.length - 1]
+            asked = (last == self.schema.n_classes) & (done.decision != out.argmax(1))
+            out[asked] = np.eye(self.schema.n_classes)[done.decision[asked]]
+        return out
+
+    def believed(self, q: NDArray[Any]) -> NDArray[np.float64]:
+        """B, K: by the paper's algorithm, class probabilities from the values of the classes."""
+        return probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
+
+    @property
+    def stake(self) -> float:
+        """What is at stake in a case on average, see `Problem.stake`."""
+        return float(self.facts["stake"])
+
+    @property
+    def weighted(self) -> bool:
+        """Errors are not all alike, so accuracy is not what it was trained for."""
+        return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
+
+
+def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.float64]:
+    """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1.
+
+    For 0/1 losses p = 1 - e. Estimates are not exact, so what comes out is moved to the nearest probabilities, which keeps the
+    order of the classes wherever these differ.
+    """
+    stakes = loss.max(1, keepdims=True)
+    scaled = loss / np.where(stakes > 0, stakes, 1)
+    K = len(loss)
+    usual = np.allclose(scaled, 1 - np.eye(K))
+    p = 1 - expected_loss if usual else expected_loss @ np.linalg.pinv(scaled)
+    # the projection on the simplex: max(p - t, 0) with the t that makes the sum 1
+    ordered = -np.sort(-p, 1)
+    above = (np.cumsum(ordered, 1) - 1) / np.arange(1, K + 1)
+    t = np.take_along_axis(above, (ordered > above).sum(1, keepdims=True) - 1, 1)
+    p = np.maximum(p - t, 1e-6)
+    made: NDArray[np.float64] = p / p.sum(1, keepdims=True)
+    return made
+
+
+def checked(budget: Budget | None) -> Budget:
+    """A budget; None is no budget."""
+    if budget is not None and not isinstance(budget, Budget):
+        raise InputError(f"budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &")
+    return Budget() if budget is None else budget

@@ -1,0 +1,206 @@
+"""What is said and shown of a model: sentences, a table, pictures, and a page of all of them that opens offline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from askwise.core.budget import Budget
+from askwise.core.measures import Measure
+from askwise.errors import AskwiseError
+from askwise.evaluation import Report
+from askwise.files import write_whole
+from askwise.model.model import Model
+from askwise.model.purchases import learned_for, usage
+from askwise.reports.pages import Block, Code, Heading, Picture, Words, fragment, html
+from askwise.tables.external import Recorded
+from askwise.texts import encoded, give_or_take, printable
+
+PICTURES, PAGE = (".png", ".svg"), ".html"  # endings of what is written beside a model
+
+
+def frontier_table(model: Model) -> str:
+    """Text: every kept policy, and where the model works. What was learned for comes first."""
+    followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
+    name = learned_for(model, 0, 0)[0]
+    other = "accuracy" if model.weighted else "loss"
+    head = f"    {'mean cost':>19}  {name:>19}  {other:>19}  {'cases':>8}"
+    lines = [head, "    " + "-" * (len(head) - 4)]
+    for i, p in enumerate(model.frontier):
+        m, (value, error) = p.found, _learned(model, p.found)
+        beside, off = (m.accuracy, m.accuracy_error) if model.weighted else (m.loss, m.loss_error)
+        figures = _figure(m.cost, m.cost_error, 3), _figure(value, error, 4), _figure(beside, off, 4)
+        lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {'?' if m.n is None else m.n:>8}")
+    lines.append("    measured on cases that the fit kept apart; ± is one standard error")
+    if model.weighted:
+        stake = "" if name == "loss" else f"; in a case {model.stake:.4g} are at stake on average"
+        lines.append(f"    it was learned for the {name}{stake}; the accuracy counts all mistakes alike")
+    return "\n".join(lines)
+
+
+def describe(model: Model) -> str:
+    """Some sentences about a model."""
+    schema, expected, best = model.schema, model.measured, model.saturation
+    total = schema.prices.money(schema.prices.total)
+    unit = f" {printable(model.unit)}" if model.unit else ""
+    kind = learned_for(model, 0, 0)[0]
+    hard = model.budget.hard  # a larger one may help
+    within = "" if hard is None else f" while no case may cost more than {float(hard):g}{unit}"
+    lines = [
+        f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
+        f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
+        f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
+        f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_said(model, expected)}",
+        f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_said(model, best.found)}",
+    ]
+    if isinstance(model.external, Recorded):
+        lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
+    return "\n".join(lines)
+
+
+def one_line(model: Model) -> str:
+    """What `repr` says."""
+    schema, expected = model.schema, model.expected
+    kind, value = learned_for(model, expected["loss"], expected["accuracy"])
+    classes = ", ".join(printable(c)[:40] for c in schema.classes[:5]) + (", ..." if schema.n_classes > 5 else "")
+    total = f"{schema.prices.money(schema.prices.total):.4g} {printable(model.unit)[:40]}".rstrip()
+    at = "" if model.budget == Budget() else f" at {model.budget}"
+    return (
+        f"Model({schema.n_tests} tests, {total} for all; classes {classes};{at} cost {expected['cost']:.4g}, {kind} {value:.4f})"
+    )
+
+
+def in_notebook(model: Model) -> str:
+    """HTML for a notebook: sentences, the frontier, drawn where matplotlib is installed, and its points."""
+    blocks: list[Block] = [Words(line) for line in describe(model).splitlines()]
+    try:
+        from askwise import plots
+
+        title = "What each amount of money buys"
+        blocks.append(Picture(title, title, plots.inline(plots.frontier(model))))
+    except AskwiseError:  # it is not
+        pass
+    return fragment([*blocks, Code(frontier_table(model))], f"askwise-{model.fingerprint}")
+
+
+def _learned(model: Model, m: Measure) -> tuple[float, float | None]:
+    """What training was about, and its standard error."""
+    _, value = learned_for(model, m.loss, m.accuracy)
+    error = m.loss_error if model.weighted else m.accuracy_error
+    return value, None if error is None else learned_for(model, error, error)[1]
+
+
+def _said(model: Model, m: Measure) -> str:
+    """The figure that training was about, with its error and the number of cases."""
+    value, error = _learned(model, m)
+    cases = "validation cases (how many, the file does not say)" if m.n is None else f"{m.n} validation cases"
+    return f"{value:.4f}{give_or_take(error)} on {cases}"
+
+
+def _figure(value: float, error: float | None, digits: int) -> str:
+    """A figure of the table, with its error where that is known."""
+    return f"{value:9.{digits}f}{'':10}" if error is None else f"{value:9.{digits}f} ±{error:8.{digits}f}"
+
+
+def _words(budget: Budget) -> str:
+    return "every amount of money" if budget == Budget() else str(budget)
+
+
+def card(model: Model) -> dict[str, Any]:
+    """The same for machines."""
+    prices = model.schema.prices
+    return {
+        "tests": dict(zip(model.schema.tests, prices.money(prices.alone).tolist(), strict=True)),
+        "classes": list(model.schema.classes),
+        "total_cost": prices.money(prices.total),
+        "unit": model.unit,
+        "trained_for": str(model.trained_for),
+        "budget": str(model.budget),
+        "external": model.external.column if isinstance(model.external, Recorded) else None,
+        "expected": model.expected,
+        "frontier": [point.shown for point in model.frontier],
+        "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas", "usage")},
+    }
+
+
+def draw_frontier(model: Model, path: Path) -> None:
+    from askwise import plots
+
+    plots.save(plots.frontier(model), path)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a model does on cases that it was not trained on."""
+
+    report: Report
+    found: dict[str, Any]  # what that comes to
+    words: str  # which cases these are
+    test: bool  # none of them had a part in choosing the policies either
+
+
+def results(model: Model, held: Held) -> str:
+    """What was measured, in a sentence."""
+    found, m = held.found, held.report.measure
+    kind, (value, error) = learned_for(model, 0, 0)[0], _learned(model, m)
+    loss, accuracy = (
+        f"loss {m.loss:.4g}{give_or_take(m.loss_error)}",
+        f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}",
+    )
+    balanced = f"{found['balanced_accuracy']:.4f}{give_or_take(found['balanced_accuracy_error'])}"
+    return (f"on {held.words}: mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {kind} {value:.4f}{give_or_take(error)}, "
+            f"{accuracy if model.weighted else loss}, balanced accuracy {balanced}")  # fmt: skip
+
+
+def measured(model: Model, report: Report) -> dict[str, Any]:
+    """What a model came to on some cases, for machines."""
+    m = report.measure
+    return {
+        "cases": m.n,
+        "budget": str(model.budget),
+        "cost": m.cost,
+        "cost_error": m.cost_error,
+        "accuracy": m.accuracy,
+        "accuracy_error": m.accuracy_error,
+        "balanced_accuracy": report.balanced_accuracy,
+        "balanced_accuracy_error": report.balanced_accuracy_error,
+        "loss": m.loss,
+        "loss_error": m.loss_error,
+    }
+
+
+def told(found: dict[str, Any]) -> str:
+    """The same for people, a figure a line."""
+    figures = {name: value for name, value in found.items() if not name.endswith("_error")}
+    return "\n".join(
+        f"{name:20} {value:.4g}{give_or_take(found[f'{name}_error'])}" if isinstance(value, float) else f"{name:20} {value}"
+        for name, value in figures.items()
+    )
+
+
+def beside(out: Path) -> list[Path]:
+    """What `write_pictures` writes."""
+    return [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
+
+
+def write_pictures(model: Model, out: Path, held: Held | None) -> list[Path]:
+    """The curve as PNG and SVG, and a page with all pictures that opens offline; without cases, from what the fit recorded."""
+    from askwise import plots
+
+    curve = plots.frontier(model, held.report.problem if held is not None and held.test else None)
+    figures: list[tuple[str, Any]] = [("What each amount of money buys", curve)]
+    if held is not None or usage(model) is not None:
+        of = model if held is None else held.report
+        figures.append(("Which tests are bought", plots.bought(of)))
+        figures.append(("The most common paths", plots.paths(of, unit=model.unit)))
+    *pictures, page = beside(out)
+    for path in pictures:
+        plots.save(curve, path)
+    blocks: list[Block] = [*(Words(line) for line in describe(model).splitlines()), Code(frontier_table(model))]
+    if held is not None:
+        blocks += [Heading("Results"), Words(f"O{results(model, held)[1:]}.")]
+    for title, figure in figures:
+        blocks += [Heading(title), Picture(title, title, plots.inline(figure))]
+    write_whole(page, encoded(html(out.stem, blocks)))
+    return [*pictures, page]

@@ -1,0 +1,229 @@
+"""Functions that fetch the results of tests, called only for what the policy buys.
+
+A provider is a function of a case. What it returns is the result of the test: a value or, of a test that reveals several columns,
+{column: value}; `Unavailable` or None if there is none. `Provider` says more about it: how long it may take, how often it is
+tried, and whether it takes a list of cases at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from askwise.errors import InputError, did_you_mean
+from askwise.model.model import Model
+from askwise.session.calls import Door, Failed, Provider, Unavailable, fetch, fetch_async, must_be_plain
+from askwise.session.session import Session, next_steps
+from askwise.tables.cells import missing
+
+__all__ = ["Decided", "Provider", "Unavailable", "decide", "decide_async", "decide_many", "decide_many_async"]
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What was decided about a case, and what it took."""
+
+    session: Session
+    decision: Any
+    probability: float
+    cost: float
+    tests: tuple[str, ...]  # bought, in this order
+    unavailable: tuple[str, ...]  # asked for in vain
+    failures: Mapping[str, str]  # of these, what went wrong with their providers
+
+
+@dataclass(eq=False)
+class _Case:
+    case: Any
+    session: Session
+    key: Hashable
+    name: str  # for messages
+    failures: dict[str, str] = field(default_factory=dict)
+    vain: list[str] = field(default_factory=list)
+
+
+Request = tuple[str, list[_Case]]  # a test, and who needs it
+Rounds = Generator[list[Request], list[list[Any]], None]
+
+
+def decide(model: Model, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+    """Decides one case; see `decide_many`. `known`, `refused`, `case_id` and `draw` are its own."""
+    return decide_many(model, [case], providers, **_of_one(more))[0]
+
+
+async def decide_async(model: Model, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+    """The same, with providers that may be async functions; others run in threads."""
+    return (await decide_many_async(model, [case], providers, **_of_one(more)))[0]
+
+
+def decide_many(
+    model: Model, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 1, **more: Any
+) -> list[Decided]:
+    """Decides cases side by side, with one round of calls for all that need the same test.
+
+    cases: handed to the providers. What a case that is a mapping says of a test without a provider is known to it.
+    more: `known`, a list of {test: value}; `refused`, a list of tests each; `case_ids`; `draws`; `budget`, of every case, as in
+    `Session`; `timeout` and `retries`, for
+    providers that are plain functions; `cache`, a mapping to remember results in, by test and case id; `outside`, whether results
+    may lie outside of what training saw. workers: so many calls at once of a provider that takes one case at a time.
+    """
+    desk = _Desk(model, providers, cases, workers, **more)
+    must_be_plain(desk.providers.values())
+    rounds = desk.rounds()
+    requests = next(rounds, None)
+    while requests is not None:
+        found = [fetch(desk.providers[test], [c.case for c in some], workers, test) for test, some in requests]
+        requests = _next(rounds, found)
+    return desk.decided()
+
+
+async def decide_many_async(
+    model: Model, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 64, **more: Any
+) -> list[Decided]:
+    """`decide_many` with providers that may be async functions; others run in threads. workers: so many calls at once."""
+    desk, door = _Desk(model, providers, cases, workers, **more), Door(workers)
+    rounds = desk.rounds()
+    requests = next(rounds, None)
+    while requests is not None:
+        waiting = (fetch_async(desk.providers[test], [c.case for c in some], door, test) for test, some in requests)
+        found = await asyncio.gather(*waiting, return_exceptions=True)  # all calls end, also if one raises something
+        for error in (each for each in found if isinstance(each, BaseException)):
+            raise error
+        requests = _next(rounds, found)
+    return desk.decided()
+
+
+def _next(rounds: Rounds, found: list[Any]) -> list[Request] | None:
+    """What is needed next; None if everything is decided."""
+    try:
+        return rounds.send(found)
+    except StopIteration:  # of the generator: what a provider raises does not come this far
+        return None
+
+
+def _of_one(more: dict[str, Any]) -> dict[str, Any]:
+    for one, many in (("case_id", "case_ids"), ("known", "known"), ("refused", "refused"), ("draw", "draws")):
+        if one in more:
+            more[many] = [more.pop(one)]
+    return more
+
+
+class _Desk:
+    """Sessions, and what they wait for."""
+
+    def __init__(
+        self,
+        model: Model,
+        providers: Mapping[str, Any],
+        cases: Iterable[Any],
+        workers: int,
+        *,
+        known: Sequence[Mapping[str, Any] | None] | None = None,
+        refused: Sequence[Iterable[str]] | None = None,
+        case_ids: Sequence[Any] | None = None,
+        draws: Sequence[float] | None = None,
+        budget: Any = None,
+        timeout: float | None = None,
+        retries: int = 0,
+        cache: MutableMapping[Any, Any] | None = None,
+        outside: bool = True,
+    ) -> None:
+        if not isinstance(workers, int) or workers < 1:
+            raise InputError(f"workers is {workers!r}; it must be a whole number, 1 or more")
+        for test, made in providers.items():
+            if test not in model.form.tests:
+                raise InputError(f"there is a provider for {test!r}, which is not a test; {did_you_mean(test, model.form.tests)}")
+            if not isinstance(made, Provider) and not callable(made):
+                raise InputError(f"the provider for {test!r} is {made!r}; it must be a function of a case")
+        self.providers = {
+            test: made if isinstance(made, Provider) else Provider(made, timeout, retries) for test, made in providers.items()
+        }
+        self.cache, self.outside = cache, outside
+        every = list(cases)
+        own: dict[str, Any] = {"known": known, "refused": refused, "case_id": case_ids, "draw": draws}
+        for what, given in own.items():
+            if given is not None and len(given) != len(every):
+                raise InputError(f"{what} is given for {len(given)} of {len(every)} cases; give one for each")
+        self.cases = [
+            self._case(model, i, case, budget=budget, **{name: given[i] for name, given in own.items() if given is not None})
+            for i, case in enumerate(every)
+        ]
+
+    def _case(
+        self, model: Model, i: int, case: Any, known: Mapping[str, Any] | None = None, refused: Iterable[str] = (), **more: Any
+    ) -> _Case:
+        case_id = more.get("case_id")
+        name = f"case {i if case_id is None else case_id!r}"
+        said = case if isinstance(case, Mapping) else {}
+        there = {test: said[test] for test in model.form.tests if test in said and test not in self.providers}
+        there = {test: value for test, value in there.items() if not missing(value)}
+        there |= known or {}
+        gone = [test for test in model.form.tests if test not in self.providers and test not in there]
+        gone += [test for test in refused if test not in gone]
+        with _naming(name):
+            session = Session(model, there, refused=gone, outside=self.outside, **more)
+        key = case if case_id is None else case_id
+        if self.cache is not None and not isinstance(key, Hashable):
+            raise InputError("a cache needs to know the case again; give a case_id for each case")
+        return _Case(case, session, key, name)
+
+    def rounds(self) -> Rounds:
+        """Yields what is needed next, and takes the results."""
+        active = self.cases
+        while active:
+            wanted: dict[str, list[_Case]] = {}
+            for case, step in zip(active, next_steps([c.session for c in active]), strict=True):
+                if step.test is not None:
+                    wanted.setdefault(step.test, []).append(case)
+            active = [case for some in wanted.values() for case in some]
+            fetched = [(test, self._unknown(test, some)) for test, some in wanted.items()]
+            fetched = [(test, some) for test, some in fetched if some]
+            if fetched:
+                for (test, some), results in zip(fetched, (yield fetched), strict=True):
+                    for case, result in zip(some, results, strict=True):
+                        self._take(case, test, result)
+
+    def _unknown(self, test: str, some: list[_Case]) -> list[_Case]:
+        """Those whose results are not in the cache; the others are told."""
+        cache = self.cache
+        if cache is None:
+            return some
+        for case in (found := [c for c in some if (test, c.key) in cache]):
+            self._take(case, test, cache[test, case.key])
+        return [case for case in some if case not in found]
+
+    def _take(self, case: _Case, test: str, result: Any) -> None:
+        failed = isinstance(result, Failed)
+        if failed:
+            case.failures[test] = result.reason
+        if failed or result is Unavailable or isinstance(result, Unavailable) or missing(result):
+            case.vain.append(test)
+            case.session.refuse(test)
+        else:
+            with _naming(case.name):
+                case.session.tell(test, result)
+        if self.cache is not None and not failed:
+            self.cache[test, case.key] = result
+
+    def decided(self) -> list[Decided]:
+        return [self._decided(case) for case in self.cases]
+
+    def _decided(self, case: _Case) -> Decided:
+        step = case.session.next()
+        if step.decision is None or step.probability is None:
+            raise RuntimeError(f"{case.name} is not decided, but nothing is asked for it any more")
+        return Decided(
+            case.session, step.decision, step.probability, step.cost, tuple(case.session.answers), tuple(case.vain), case.failures
+        )
+
+
+@contextmanager
+def _naming(case: str) -> Iterator[None]:
+    """Says of which case a value makes no sense."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{case}: {error}") from None

@@ -1,0 +1,156 @@
+"""What can be learned from, but is probably not what was meant: each in one sentence that says what to do."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.errors import Doubt
+from askwise.tables import notation
+from askwise.tables.cells import Distinct, Place, as_time, distinct, is_number, label
+from askwise.tables.frames import Table
+
+FEW_ROWS = 50
+MANY_CLASSES = 20  # whole numbers that a target may have; more are rather a quantity
+_MOST = 0.9  # of the rows, each with a value of its own: these are names
+_LEAST = 10  # rows in which being different means anything
+_ENOUGH = 10_000  # different values that are looked at
+_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?", re.ASCII)
+
+
+def tell(sentences: Iterable[str]) -> None:
+    """Each as a warning, on the line that called the function that calls this."""
+    for sentence in sentences:
+        warnings.warn(sentence, Doubt, stacklevel=3)
+
+
+def about_fit(X: Any, classes: NDArray[Any], categorical: Collection[str], apart: bool, seconds: float | None) -> Iterator[str]:
+    """All that there is to say before a training. `apart`: some rows are kept apart to measure on; `seconds`: its time limit."""
+    rows = len(Table(X))
+    yield from about_rows(rows, apart)
+    yield from about_target(classes, rows)
+    yield from about_columns(X, categorical)
+    yield from about_time(seconds)
+
+
+def about_columns(X: Any, categorical: Collection[str] = ()) -> Iterator[str]:
+    """At most one sentence for each column; none for those that are said to be categories."""
+    table = Table(X)
+    for name in table.names:
+        values = table[name]
+        if name in categorical or hasattr(values.dtype, "categories") or len(table) < _LEAST:
+            continue
+        kind = getattr(values.dtype, "kind", "O")
+        if kind in "iuf" and isinstance(values.dtype, np.dtype):
+            if _counts(np.asarray(values)):
+                yield f"column {name!r} counts the rows, so it says nothing about new cases; {_out(name)}"
+        elif kind in "OUST":
+            yield from _about_text(name, distinct(values, Place(name)))
+
+
+def _out(name: str) -> str:
+    return f"leave it out (on the command line: --ignore {name})"
+
+
+def _about_text(name: str, found: Distinct) -> Iterator[str]:
+    times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))[:_ENOUGH]
+    values, n = found.values[:_ENOUGH], int(times.sum())
+    if n < _LEAST or not all(isinstance(value, (str, bytes, int, float)) for value in values):
+        return
+    words = [value for value in values if not _digits(value)]
+    if not words:
+        return
+
+    def share(test: Any) -> float:
+        return float(times[[bool(test(value)) for value in values]].sum()) / n
+
+    numbers = share(_like_number)
+    if share(_date) > 0.5:
+        yield (
+            f"column {name!r} holds dates as text, such as {words[0]!r}: each counts as a category of its own, and new cases "
+            f"have others; {_out(name)}, or give a number instead, such as the days since something"
+        )
+    elif numbers > 0.5 and 2 * share(_code) <= 1 - numbers + 1e-9:
+        example = next((value for value in words if notation.like_missing(label(value))), words[0])
+        yield (
+            f"column {name!r} is text, although most of its values are numbers, because of values such as {example!r}: each "
+            "counts as a category of its own; write plain numbers and leave what is missing empty, or say that it is categorical "
+            f"if these are codes (on the command line: --categorical {name})"
+        )
+    elif len(values) > _MOST * n:
+        yield (
+            f"column {name!r} is text with another value in nearly every row, such as {words[0]!r}: it probably names the cases "
+            f"or holds notes, and says nothing about new ones; {_out(name)}"
+        )
+
+
+def _digits(value: Any) -> bool:
+    """Whether it is a number, or a code of digits."""
+    return isinstance(value, (int, float)) or re.fullmatch(r"[+-]?\d+", label(value)) is not None
+
+
+def _date(value: Any) -> bool:
+    word = label(value)
+    return _DATE.fullmatch(word) is not None or (len(word) >= 8 and "-" in word and as_time(word) is not None)
+
+
+def _like_number(value: Any) -> bool:
+    return is_number(value) or notation.like_number(label(value))
+
+
+def _code(value: Any) -> bool:
+    """Whether letters and digits are mixed, as in V57."""
+    return not _like_number(value) and any(character.isdigit() for character in label(value))
+
+
+def _counts(values: NDArray[Any]) -> bool:
+    """Whether these are whole numbers one after the other, in any order."""
+    low, high = float(values.min()), float(values.max())  # NaN where something is missing
+    if high - low + 1 != len(values) or not (values[:1000] == np.floor(values[:1000])).all():
+        return False
+    return bool((values == np.floor(values)).all()) and len(np.unique(values)) == len(values)
+
+
+def about_target(classes: NDArray[Any], rows: int) -> Iterator[str]:
+    """Whether the target looks like something else than a class. `classes` are sorted."""
+    n = len(classes)
+    whole = classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and bool((classes == np.floor(classes)).all()))
+    if whole and n > MANY_CLASSES:
+        yield (
+            f"the target has {n} different whole numbers, from {classes[0]:g} to {classes[-1]:g}: it is probably a quantity, and "
+            "each number counts as a class of its own; put the numbers into groups first, such as low and high"
+        )
+    elif 2 * n > rows >= _LEAST:
+        yield (
+            f"the target has {n} different values in {rows} rows, so hardly any two rows are of one class; is another column the "
+            "class?"
+        )
+
+
+def about_rows(n: int, apart: bool) -> Iterator[str]:
+    """Whether there are enough rows."""
+    where = "" if apart else ", which is measured on the very rows that were learned from"
+    if n < FEW_ROWS:
+        yield (
+            f"there are only {n} rows, and what is learned from so few hardly holds for new cases; collect some hundred, and do "
+            f"not rely on the accuracy that is shown{where}"
+        )
+    elif not apart:
+        yield (
+            "there are too few rows of some class to keep some of each apart; collect more of it, or leave the class out, and do "
+            f"not rely on the accuracy that is shown{where}"
+        )
+
+
+def about_time(seconds: float | None) -> Iterator[str]:
+    """Whether a time limit leaves any time."""
+    if seconds == 0:
+        yield (
+            "the time limit is 0, so training ends where it begins, and the model has learned next to nothing; leave the limit "
+            "out to let the size of the data decide, or give at least a minute"
+        )

@@ -1,0 +1,116 @@
+"""What an existing classifier says of the rows of a table: one that is fitted and can be asked, or answers that were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.problem import Schema
+from askwise.errors import InputError, RowError, did_you_mean
+from askwise.tables.cells import Place, missing
+from askwise.tables.frames import Table, column, columns_of
+from askwise.tables.splits import listed
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An existing classifier whose answers stand in a column of the table, which is then no feature.
+
+    needs: the tests it needs (or columns that tests reveal), paid for when it is asked; None: all of them.
+    """
+
+    column: str
+    needs: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str):
+            raise InputError(f"the column of recorded answers is {self.column!r}; it must be the name of a column")
+        if self.needs is not None:
+            object.__setattr__(self, "needs", tuple(listed(self.needs)))
+
+    def answers(self, X: Any) -> list[Any]:
+        """What stands in the column."""
+        table = Table(X)
+        if not table.named:
+            raise InputError(f"the answers of the existing classifier are in the column {self.column!r}; give a DataFrame that "
+                             "has it, not an array")  # fmt: skip
+        if self.column not in table.names:
+            raise InputError(f"there is no column {self.column!r} in the data, where the answers of the existing classifier are; "
+                             f"{did_you_mean(self.column, table.names)}")  # fmt: skip
+        said: list[Any] = np.asarray(table[self.column], dtype=object).tolist()
+        return said
+
+    def check(self, said: Sequence[Any], rows: NDArray[np.int64], classes: Sequence[Any]) -> None:
+        """Refuses an answer that is missing or no class. The engine cannot be told that a case has none: only tests can lack."""
+        for row in rows.tolist():
+            if missing(said[row]):
+                lacks = f"column {self.column!r} lacks the answer of the existing classifier"
+                raise RowError(lacks, row, "; fill it in, or remove such rows")
+            if said[row] not in classes:
+                then = f", which is not a class; {did_you_mean(said[row], classes)}"
+                raise Place(self.column).holds(said[row], row, then)
+
+
+def features(external: Any, X: Any) -> Any:
+    """The table without a column of recorded answers."""
+    if not isinstance(external, Recorded):
+        return X
+    external.answers(X)  # or it says what is wrong
+    names = [name for name in columns_of(X) if name != external.column]
+    if not names:
+        raise InputError(f"there are no columns besides {external.column!r}, so nothing can be bought")
+    return {name: column(X, name) for name in names}
+
+
+def needed(external: Any, columns: Sequence[str]) -> list[str] | None:
+    """The columns or tests an existing classifier needs, if there is one."""
+    if external is None:
+        return None
+    if isinstance(external, Recorded):
+        return list(columns if external.needs is None else external.needs)
+    return fitted_on(external, columns)
+
+
+def fitted_on(classifier: Any, names: Sequence[str]) -> list[str]:
+    """The columns an existing classifier was fitted on: by name if it knows names, otherwise all of them."""
+    named: Sequence[Any] | None = getattr(classifier, "feature_names_in_", None)
+    if named is None:
+        return list(names)
+    for name in named:
+        if name not in names:
+            raise InputError(f"the existing classifier needs the column {name!r}, which does not exist")
+    return [str(n) for n in named]
+
+
+def answers(
+    external: Any, X: Any, schema: Schema, values: NDArray[np.float32], columns: Sequence[str]
+) -> NDArray[Any] | None:  # fmt: skip
+    """What an existing classifier, if there is one, says of each row. Rows that lack something it needs get any class: it is
+    never asked there."""
+    if external is None:
+        return None
+    assert schema.external_needs is not None
+    lacks = np.isnan(values)[:, schema.external_needs[schema.owner]].any(1)
+    rows = np.flatnonzero(~lacks)
+    said = np.full(len(values), schema.classes[0], dtype=object)  # as it is: cut to a shorter word it might become a class
+    if isinstance(external, Recorded):
+        recorded = external.answers(X)
+        external.check(recorded, rows, schema.classes)
+        said[rows] = [recorded[row] for row in rows.tolist()]
+    elif len(rows):
+        said[rows] = np.asarray(external.predict(_rows_for(external, X, columns, rows))).tolist()
+    return said
+
+
+def _rows_for(classifier: Any, X: Any, columns: Sequence[str], rows: NDArray[np.int64]) -> Any:
+    """Some rows as a fitted classifier wants them: an array in the order of the fit, if it knows no names."""
+    if hasattr(classifier, "feature_names_in_") and hasattr(X, "columns"):
+        table = X[fitted_on(classifier, columns_of(X))]
+    else:
+        there = columns if hasattr(X, "columns") else columns_of(X)
+        table = np.column_stack([np.asarray(column(X, name)) for name in there])
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]

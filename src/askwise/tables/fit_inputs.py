@@ -1,0 +1,76 @@
+"""What is given to a fit beside the table: the target, weights of rows, what is known, a seed; checked."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from askwise.core.checks import labels
+from askwise.errors import InputError, RowError, quoted
+from askwise.tables.cells import missing
+
+
+def target_of(y: Any, n: int) -> NDArray[Any]:
+    """N: the classes, none of them missing."""
+    values = np.asarray(y)
+    if values.ndim and len(values) != n:
+        raise InputError(f"there are {len(values)} targets for {n} rows")
+    holes = (i for i, v in enumerate(values.ravel().tolist()) if missing(v)) if values.dtype.kind in "Of" else iter(())
+    row = next(holes, None)
+    if row is not None:
+        raise RowError("the target is missing", row, "; remove rows without a target")
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise RowError("the target is inf", int(np.argmax(np.isinf(values))), "; it must be a class")
+    flat: NDArray[Any] = np.asarray(column_or_1d(labels(values), warn=True))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # many classes are no error
+            check_classification_targets(flat)
+    except ValueError as error:
+        raise InputError(f"the target cannot be learned: {str(error).splitlines()[0]}") from None
+    return flat
+
+
+def weights_of(given: Any, n: int) -> NDArray[np.float64] | None:
+    """N: how much each row counts; None where all count alike."""
+    if given is None:
+        return None
+    try:
+        values = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"sample_weight is {quoted(given)}; it must be {n} numbers, one for each row") from None
+    if values.shape != (n,):
+        raise InputError(f"sample_weight has shape {values.shape}; there must be one number for each of {n} rows")
+    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if len(wrong):
+        raise RowError(f"sample_weight is {values[wrong[0]]:g}", wrong[0], "; it must be a finite number, 0 or more")
+    if not values.any():
+        raise InputError("sample_weight is zero for all rows; some must be above 0")
+    return None if np.ptp(values) == 0 else values / values.max()  # so that sums stay finite
+
+
+def known_of(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], NDArray[np.bool_] | None]:
+    """Names of tests that everyone knows, or a mask of what each row knows."""
+    if given is None:
+        return (), None
+    if isinstance(given, str):
+        return (given,), None
+    array = np.asarray(given if hasattr(given, "__array__") else list(given))
+    if array.ndim == 1 and all(isinstance(name, str) for name in array.tolist()):
+        return tuple(array.tolist()), None
+    if array.shape != shape or array.dtype != bool:
+        raise InputError(f"what is known must be names of tests, or true and false of shape {shape}; "
+                         f"it is {array.dtype} of shape {array.shape}")  # fmt: skip
+    return (), array
+
+
+def seed_of(random_state: Any) -> int:
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,109 @@
+"""From a table to problems: a seeded, stratified split, and an encoding that is fitted on the training rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askwise.core.problem import Problem, Schema
+from askwise.errors import InputError
+from askwise.tables.encoding import Encoding
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three sets of rows of one problem."""
+
+    train: Problem
+    validation: Problem
+    test: Problem
+
+
+def stratified(y: NDArray[Any], shares: tuple[float, ...], seed: int) -> list[Rows]:
+    """Rows in parts of the given shares, each class spread over all parts alike."""
+    if abs(sum(shares) - 1) > 1e-9:
+        raise InputError(f"the shares of a split are {shares}; they must add up to 1")
+    rng = np.random.default_rng(seed)
+    parts: list[list[Rows]] = [[] for _ in shares]
+    for label in np.unique(y):
+        rows = rng.permutation(np.flatnonzero(y == label))
+        cuts = np.round(np.cumsum(shares)[:-1] * len(rows)).astype(int)
+        for part, some in zip(parts, np.split(rows, cuts), strict=True):
+            part.append(some)
+    return [np.sort(np.concatenate(part)) for part in parts]
+
+
+def shuffled(rows: Rows, sizes: Sequence[int], seed: int) -> list[Rows]:
+    """The rows in random parts of the given sizes."""
+    if sum(sizes) != len(rows):
+        raise InputError(f"the parts of a split have {' + '.join(map(str, sizes))} rows; they must add up to {len(rows)}")
+    order = np.random.default_rng(seed).permutation(rows)
+    return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
+
+
+def listed(names: Any) -> list[str]:
+    """Names; a single one may come without brackets, and is not taken letter by letter."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def schema_of(
+    encoding: Encoding,
+    classes: Sequence[Any],
+    costs: Mapping[str, Any] | Sequence[Any] | None = None,
+    reveals: Mapping[str, Sequence[str]] | None = None,
+    setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
+    derived: Mapping[str, Sequence[str]] | None = None,
+    external_needs: Sequence[str] | None = None,
+) -> Schema:
+    """A schema whose tests are columns of the user's table, or what `reveals` makes of them. See `Schema.build`.
+
+    `external_needs`: tests, or columns that tests reveal.
+    """
+    groups = {test: listed(names) for test, names in (reveals or {}).items()}
+    shared: dict[str, Any] = {name: _listed_pair(pair) for name, pair in (setup or {}).items()}
+    computed = {test: listed(names) for test, names in (derived or {}).items()}
+    tests = {test: [column for name in names for column in encoding.reveals_of(name)] for test, names in groups.items()}
+    owner = {name: test for test, names in groups.items() for name in names}
+    for name, columns in encoding.reveals.items():
+        if name in owner:
+            continue
+        if name in tests:
+            raise InputError(f"test {name!r} has the name of a column that it does not reveal; rename one of them")
+        tests[name] = columns
+    needs = None if external_needs is None else [owner.get(name, name) for name in external_needs]
+    return Schema.build(encoding.engine_columns, classes, costs, tests, shared, computed, needs)
+
+
+def _listed_pair(pair: Any) -> Any:
+    """A price and names; what is no such pair is left to `Prices.build` to refuse."""
+    one = isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str)
+    return (pair[0], listed(pair[1])) if one else pair
+
+
+def split(
+    X: Mapping[str, NDArray[Any]],
+    y: NDArray[Any],
+    classes: Sequence[Any],
+    rows: Sequence[Rows],
+    *,
+    scaling: str = "columns",
+    categorical: Iterable[str] = (),
+    class_weight: Any = None,
+    **prices: Any,
+) -> Split:
+    """Problems of three lists of rows of a dict of columns; all three are judged by the losses of the training rows.
+
+    prices: `costs`, `reveals`, `setup` and `derived`, as in `schema_of`.
+    """
+    encoding = Encoding.fit(X, scaling=scaling, categorical=categorical, rows=rows[0])
+    schema = schema_of(encoding, classes, **prices)
+    parts = [encoding.transform(X, rows=r) for r in rows]
+    train = Problem.build(schema, parts[0], y[rows[0]], class_weight=class_weight)
+    validation, test = (Problem.build(schema, x, y[r]).with_loss(train.loss) for x, r in zip(parts[1:], rows[1:], strict=True))
+    return Split(train, validation, test)

@@ -1,0 +1,87 @@
+"""docs/paper_map.md and the code tell the same story."""
+
+import ast
+import importlib
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+
+
+def rows() -> dict[str, set[str]]:
+    """From what is in the paper to the names the map gives for it."""
+    found = {}
+    for line in (ROOT / "docs/paper_map.md").read_text().splitlines():
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 3 and cells[0] not in ("in the paper", "---"):
+            found[cells[0]] = set(re.findall(r"`(askwise\.[\w.]+)`", cells[2]))
+    return found
+
+
+MAP = rows()
+
+
+def paper_lines() -> list[tuple[str, str]]:
+    """(item, qualified name of what the docstring belongs to) of every `Paper:` line."""
+    found = []
+
+    def visit(node: ast.AST, name: str) -> None:
+        for line in (ast.get_docstring(node) or "").splitlines():
+            if line.startswith("Paper: "):
+                found.extend((item.strip(), name) for item in line.removeprefix("Paper: ").split(";"))
+        for child in getattr(node, "body", []):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                visit(child, f"{name}.{child.name}")
+
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        visit(ast.parse(path.read_text()), name.removesuffix(".__init__"))
+    return found
+
+
+def test_there_are_lines_and_rows() -> None:
+    assert len(paper_lines()) > 40
+    assert len(MAP) > 60
+    assert {f"eq. {n}" for n in range(1, 13)} <= set(MAP)
+
+
+@pytest.mark.parametrize(("item", "name"), paper_lines())
+def test_every_paper_line_is_on_the_map(item: str, name: str) -> None:
+    assert item in MAP, f"{name} says 'Paper: {item}', which is no row of docs/paper_map.md"
+    assert name in MAP[item], f"the row {item!r} of docs/paper_map.md does not name {name}"
+
+
+@pytest.mark.parametrize("name", sorted(set().union(*MAP.values())))
+def test_every_name_on_the_map_exists(name: str) -> None:
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            thing = getattr(thing, part)
+        return
+    raise AssertionError(f"{name} does not exist")
+
+
+def test_every_comment_like_paper_line_is_in_a_docstring() -> None:
+    for path in SOURCE.rglob("*.py"):
+        assert "# Paper:" not in path.read_text(), f"{path.name}: put the line into a docstring, where the map sees it"
+
+
+MAP_FIELDS = {
+    name.rsplit(".", 1)[1] for names in MAP.values() for name in names if name.startswith("askwise.paper.config.TrainConfig.")
+} - {"paper", "eta", "epsilon", "lr"}
+
+
+def test_every_number_of_the_appendix_is_a_field_on_the_map() -> None:
+    from askwise.paper.config import TrainConfig
+
+    table = {name for name in MAP_FIELDS if name in {f.name for f in fields(TrainConfig)}}
+    assert table == MAP_FIELDS, "a row of table A.1 names a setting that does not exist"
+    assert len(table) == 16, "table A.1 (a) has 16 rows"

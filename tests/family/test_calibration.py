@@ -1,0 +1,94 @@
+"""What is expected, set right by what came."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from askwise.core.episode import measure, replay, rollout
+from askwise.core.problem import Problem, Schema
+from askwise.family import calibration
+from askwise.family.config import FamilyConfig
+from askwise.methods import family
+
+
+def noisy(n: int, seed: int, free: str = "") -> Problem:
+    """Four tests that each tell the class three times in four; some of them are free."""
+    rng = np.random.default_rng([seed, n])
+    y = rng.integers(2, size=n)
+    X = np.where(rng.random((n, 4)) < 0.75, y[:, None], 1 - y[:, None]).astype(float)
+    return Problem.build(Schema.build(list("abcd"), [0, 1], dict.fromkeys("abcd", 2) | dict.fromkeys(free, 0)), X, y)
+
+
+@pytest.fixture(scope="module")
+def run():
+    return family.run(noisy(1_000, 0), noisy(1_000, 1), FamilyConfig(max_steps=250, width=32), 0)
+
+
+def test_without_evidence_it_is_as_judged(run):
+    rng = np.random.default_rng(0)
+    stop, loss, on, cost, bound = rng.random((5, 30))
+    made = calibration.inputs(stop, loss, on, cost, 0.3, bound)
+    assert made.shape == (30, calibration.INPUTS)
+    assert made @ calibration.as_judged().T == pytest.approx(np.stack([loss, cost], 1))
+    assert calibration.fitted(run.family, noisy(10, 0), []) == pytest.approx(calibration.as_judged())
+
+
+def test_prices_and_budgets_change_the_map():
+    one = np.ones(1)
+    plain = calibration.inputs(one, 2 * one, 3 * one, 4 * one, 0.0, 0.0)[0]
+    assert plain.tolist() == [1, 1, 2, 3, 4] + 10 * [0]
+    both = calibration.inputs(one, 2 * one, 3 * one, 4 * one, 0.5, one)[0]
+    assert both.tolist() == [1, 1, 2, 3, 4, 0.5, 0.5, 1, 1.5, 2, 1, 1, 2, 3, 4]
+
+
+@pytest.fixture(scope="module")
+def free_run():
+    return family.run(noisy(1_000, 0, "ab"), noisy(1_000, 1, "ab"), FamilyConfig(max_steps=250, width=32), 0)
+
+
+def test_cases_that_lack_what_is_free_do_not_change_the_map(free_run):
+    problem, limits = noisy(600, 1, "ab"), [(0.001, None), (0.01, 4), (0.02, None)]
+    held = np.tile([True, True, False, False], (600, 1))
+    told, without = (calibration.fitted(free_run.family, p, limits) for p in (problem, replace(problem, known=held)))
+    assert told == pytest.approx(without)
+    assert not np.allclose(told, calibration.as_judged())
+
+
+@pytest.mark.parametrize("cap", [None, 6])
+def test_on_new_cases_means_come_true(run, cap):
+    new = noisy(2_000, 2)
+    prices, expected, came = new.schema.prices, [], []
+    for lam in (0.001, 0.005, 0.01, 0.02):
+        done = rollout(new, run.family.policy(lam), cap)
+        steps = replay(new, done.row, done.padded, done.length, cap)
+        on = steps.action >= new.schema.first_test
+        seen = run.family.values(lam).view(steps.cases.observe())
+        paid = prices.money(done.cost[steps.episode] - prices.cost(steps.cases.mask))
+        expected.append(np.stack([seen.loss, seen.cost], 1)[on])
+        came.append(np.stack([done.loss[steps.episode] / new.stake, paid], 1)[on])
+        assert (seen.loss >= 0).all()
+    (loss, cost), (lost, paid) = (np.concatenate(of).mean(0) for of in (expected, came))
+    assert loss == pytest.approx(lost, abs=0.05)
+    assert cost == pytest.approx(paid, rel=0.2)
+
+
+def test_a_wrong_judge_is_set_right(run):
+    """Whatever the judge says of the end, the map finds it out."""
+    learned, problem = run.family, noisy(600, 1)
+    wrong = {k: v.copy() for k, v in run.weights.items()}
+    wrong["judge.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, in stakes
+    lied = type(learned)(wrong, learned.scale, learned.rank, learned.loss, learned.owner, learned.alone)
+    assert measure(problem, lied.policy(0.01), None) == measure(problem, learned.policy(0.01), None)
+    told = calibration.fitted(lied, problem, [(0.01, None), (0.05, None)])
+    wrong["forecast"] = told
+    state = first_states(problem)
+    expected = lied.values(0.01).view(state).loss.mean()
+    came = measure(problem, lied.policy(0.01), None).loss / problem.stake
+    assert expected == pytest.approx(came, abs=0.02)
+
+
+def first_states(problem: Problem):
+    from askwise.core.episode import Cases
+
+    return Cases.start(problem, np.arange(len(problem)), None).observe()

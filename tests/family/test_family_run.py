@@ -1,0 +1,175 @@
+"""Training a family to its end: time, what is kept, going on, and budgets."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+
+from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
+from askwise.core.episode import measure, rollout
+from askwise.core.problem import Problem, Schema
+from askwise.family.config import FamilyConfig
+from askwise.family.train import FamilyTrainer
+from askwise.frontier.hull import hull
+from askwise.methods import family
+
+TINY = FamilyConfig(max_steps=60, width=16, bins=4, batch=32, cases=16, longest=4, snapshots=3)
+
+
+def problem(rows=300, seed=0, holes=0.0) -> Problem:
+    """`near` tells most, `far` the rest, the others nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "yes", "no")
+    X[rng.random(X.shape) < holes] = np.nan
+    return Problem.build(Schema.build(["near", "far", "x", "z"], ["no", "yes"], {"near": 2, "far": 1, "x": 1, "z": 1}), X, y)
+
+
+UNSEEN = family.halves(problem(seed=1))[1]
+
+
+@pytest.fixture(scope="module")
+def done() -> family.Run:
+    return family.run(problem(), problem(seed=1), TINY)
+
+
+def test_it_is_measured_now_and_then_and_the_best_is_kept(done):
+    assert [r.step for r in done.records] == sorted({r.step for r in done.records})
+    assert done.records[-1].step == TINY.max_steps
+    assert len(done.records) == 4  # at the end of the prefixes and three times more
+    most = max(r.area for r in done.records)
+    best = [r for r in done.records if r.area >= most - family.SAME][-1]
+    again = family.frontier(done.trainer, done.weights, UNSEEN, np.arange(len(UNSEEN)), family.GLANCE)
+    assert family.area_of(again, done.trainer.scale) == pytest.approx(best.area)
+
+
+def test_the_frontier_has_every_prefix_and_what_they_cost(done):
+    prefixes = [p for p in done.points if p.prefix is not None]
+    assert [p.prefix for p in prefixes] == [0, 1, 2, 3, 4]
+    prices = done.trainer.schema.prices
+    for p in prefixes:
+        held = np.isin(np.arange(4), done.trainer.order[: p.prefix])[None]
+        assert p.found.cost == pytest.approx(float(prices.money(prices.cost(held)[0])))
+
+
+def test_a_point_is_the_policy_it_was_measured_with(done):
+    for p in done.points[::5]:
+        assert measure(UNSEEN, done.policy(p), None) == p.found
+
+
+def test_half_of_the_validation_rows_of_each_class_are_kept_for_measuring():
+    whole = problem(seed=1)
+    judging, measuring = family.halves(whole)
+    assert sorted([*judging.X[:, 0].tolist(), *measuring.X[:, 0].tolist()]) == sorted(whole.X[:, 0].tolist())
+    assert [len(part) for part in family.halves(whole.take(np.array([0])))] == [1, 1]  # too few to share
+    for label in np.unique(whole.y):
+        assert abs(int((judging.y == label).sum()) - int((measuring.y == label).sum())) <= 1
+
+
+def test_steps_repeat_exactly_and_a_stopped_run_goes_on(done):
+    states = []
+    whole = family.run(problem(), problem(seed=1), TINY, save=lambda s: states.append(json.loads(json.dumps(s[1])) and s))
+    assert all(np.array_equal(whole.weights[k], done.weights[k]) for k in done.weights)
+    for arrays, facts in states:
+        copy = {k: v.copy() for k, v in arrays.items()}, json.loads(json.dumps(facts))
+        rest = family.run(problem(), problem(seed=1), TINY, resume=copy)
+        assert rest.records == whole.records
+        assert all(np.array_equal(rest.weights[k], whole.weights[k]) for k in whole.weights)
+
+
+@pytest.mark.parametrize("step", [5, 40])
+def test_interrupted_at_any_step_it_goes_on_as_if_it_had_not_been(done, step, monkeypatch):
+    advance, states = FamilyTrainer.advance, []
+
+    def interrupted(self):
+        advance(self)
+        if self.step == step and not states:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(FamilyTrainer, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        family.run(problem(), problem(seed=1), TINY, save=lambda s: states.append(s) if s[1]["step"] == step else None)
+    rest = family.run(problem(), problem(seed=1), TINY, resume=states[0])
+    assert rest.records == done.records
+    assert all(np.array_equal(rest.weights[k], done.weights[k]) for k in done.weights)
+
+
+def test_the_frontier_is_nowhere_below_the_prefixes(done):
+    cost, loss = (np.array([getattr(p.found, name) for p in done.points]) for name in ("cost", "loss"))
+    on = hull(cost, -loss)
+    for p in done.points:
+        if p.prefix is not None:
+            assert p.found.loss >= np.interp(p.found.cost, cost[on], loss[on]) - 1e-9
+    alone = [p for p in done.points if p.prefix is not None]
+    assert family.area_of(done.points, done.trainer.scale) >= family.area_of(alone, done.trainer.scale)
+
+
+def test_time_ends_it():
+    run = family.run(problem(holes=0.2), problem(seed=1, holes=0.2), TINY, time_limit=1.0)
+    assert run.stopped == "time limit"
+    assert run.records[-1].done == 1
+    assert run.seconds < 6
+    nothing = family.run(problem(), problem(seed=1), TINY, time_limit=0.0)
+    assert len(nothing.records) == 1
+
+
+@pytest.mark.parametrize(
+    "budget", [Tradeoff(0.05), AverageBudget(1.2), HardBudget(3), AverageBudget(1.2) & HardBudget(3)], ids=str
+)
+def test_fit_gives_a_policy_that_keeps_to_the_budget(budget):
+    validation = problem(seed=1)
+    policy = family.fit(problem(), validation, budget, seconds=1)
+    cap = budget.cap(validation.schema.prices)
+    done = rollout(validation, policy, cap)
+    if cap is not None:
+        assert done.cost.max() <= cap
+    if budget.average is not None:
+        assert measure(validation, policy, cap).cost <= 1.2 * 1.15  # each case draws
+
+
+def test_of_two_encodings_the_one_that_does_better_goes_on():
+    rng = np.random.default_rng(0)
+    schema = Schema.build(["x", "y"], [0, 1])
+
+    def stripes(n: int) -> Problem:
+        X = rng.uniform(-1, 1, size=(n, 2))
+        return Problem.build(schema, X, (np.floor(8 * X[:, 0]) % 2).astype(int))
+
+    train, validation = stripes(600), stripes(600)
+    config = FamilyConfig(
+        max_steps=6_000, width=16, bins=16, trial=300, batch=64, cases=8, longest=2, snapshots=1, learning_rate=5e-3
+    )
+    chosen = family.begun(family.Rows(train, validation, None), np.arange(2), config, 0, None, None)
+    assert chosen.config.bins == 16  # stripes as wide as the bins
+    assert chosen.step == 300
+    other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, trial=0))
+    while other.step < 300:
+        other.advance()
+    assert chosen.watch.surprise(chosen.mean) < other.watch.surprise(other.mean)
+    states = []
+    run = family.run(train, validation, config.but(max_steps=400), 0, save=states.append)
+    again = family.run(train, validation, config.but(max_steps=400), 0, resume=states[0])
+    assert again.trainer.config.bins == run.trainer.config.bins
+    assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())
+
+
+def test_fine_stripes_are_learned_from_waves_rather_than_bins():
+    rng = np.random.default_rng(0)
+    schema = Schema.build(["x", "y"], [0, 1])
+
+    def stripes(n: int) -> Problem:
+        X = rng.normal(size=(n, 2))
+        return Problem.build(schema, X, (np.sin(20 * X[:, 0]) > 0).astype(int))
+
+    config = FamilyConfig(
+        max_steps=6_000, width=16, bins=4, waves=32, trial=300, batch=64, cases=8, longest=2, snapshots=1, learning_rate=5e-3
+    )
+    rows = family.Rows(stripes(2_000), stripes(600), None)
+    chosen = family.begun(rows, np.arange(2), config, 0, None, None)
+    assert (chosen.config.bins, chosen.config.waves) == (0, 32)
+    states = []
+    run = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, save=states.append)
+    again = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, resume=states[0])
+    assert again.trainer.config == run.trainer.config
+    assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())

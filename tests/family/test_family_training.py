@@ -1,0 +1,296 @@
+"""The policy family: its NumPy twin, its checkpoints, the rules in every variant, and what it learns."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.support.naive import World, check_rules
+from tests.support.worlds import VARIANTS, with_batch_norm, with_dropout, world
+
+from askwise.core.budget import HardBudget
+from askwise.core.episode import Cases, State, measure, rollout
+from askwise.core.policy import Greedy
+from askwise.core.problem import Problem, Schema
+from askwise.errors import InputError, StateError
+from askwise.family.conditions import HATS, Scale, affordable
+from askwise.family.config import FamilyConfig
+from askwise.family.inference import InOrder, proposed
+from askwise.family.network import Waves
+from askwise.family.train import FamilyTrainer
+
+TINY = FamilyConfig(max_steps=12, width=8, bins=3, batch=8, cases=6, prefix_share=0.3, longest=4)
+
+
+def trainer(problem: Problem, config=TINY, seed=0, encoder=None) -> FamilyTrainer:
+    return FamilyTrainer(problem, problem, np.arange(problem.schema.n_tests)[::-1].copy(), config, seed, encoder)
+
+
+def finished(t: FamilyTrainer) -> FamilyTrainer:
+    while not t.finished:
+        t.advance()
+    return t
+
+
+def some_states(problem: Problem, seed=0, cap=None) -> State:
+    mask = np.random.default_rng(seed).random((len(problem), problem.schema.n_tests)) < 0.4
+    if problem.available is not None:
+        mask &= problem.available
+    return Cases(problem, np.arange(len(problem)), mask, cap).observe()
+
+
+# ------------------------------------------------------------------ prices and budgets as inputs
+
+
+def test_price_and_budget_lie_on_axes_of_hats():
+    scale = Scale(stake=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
+    lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / (HATS - 1))])
+    found = scale.conditions(lam, np.array([1.0, 100.0, 99.999, 0.0]))
+    assert found.shape == (4, 2 * HATS + 1)
+    assert found[:, :HATS].sum(1) == pytest.approx(1)
+    assert found[0, 0] == found[1, 0] == found[2, HATS - 1] == 1  # a price of 0 is the least price
+    assert found[3, 1:3] == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert found[:, -1].tolist() == [0, 1, 0, 0]  # as much as everything costs is as good as no budget
+    assert found[1, HATS:-1].tolist() == [0] * HATS
+    assert found[0, HATS] == found[3, HATS] == 1
+    assert (scale.conditions(lam, None)[:, HATS:] == [0] * HATS + [1]).all()
+
+
+# ------------------------------------------------------------------ with and without torch
+
+
+@pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes"])
+@pytest.mark.parametrize("shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "waves": 2}], ids=["as they are", "bins", "waves"])
+def test_the_runtime_without_torch_says_the_same(name, shown):
+    w, data, _ = VARIANTS[name]
+    t = finished(trainer(w.problem(**data), TINY.but(**shown)))
+    cap = t.schema.prices.total // 2
+    state, lam = some_states(t.problem, cap=cap), 0.3
+    seen = t.values(t.weights(), lam).outlook(state)
+    with torch.no_grad():
+        mask = torch.from_numpy(state.mask).float()
+        inputs = t.mean.inputs(torch.from_numpy(state.values), mask)
+        logits, hidden = t.mean.logits(inputs)
+        belief = t.mean.belief(logits, mask)
+        decide = belief.exp() @ t.loss
+        conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
+        scores, guide = t.mean.scores(inputs, conditions)
+        rooms = torch.from_numpy(affordable(t.alone, state.price, state.left))
+        late = torch.from_numpy(proposed(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
+        judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
+        own = torch.from_numpy(state.price * lam / t.scale.stake).float()
+        legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
+        pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
+        reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
+        now = own.gather(1, pick[:, None])[:, 0]
+    price, on = now + reach * judged.more, (judged.rest + own).gather(1, pick[:, None])[:, 0] + judged.luck
+    expected = (belief.exp(), decide, scores, judged.rest + own, pick, on, judged.ends, price, judged.ask)
+    for mine, theirs in zip(seen[:-2], expected, strict=True):  # then come the offers, see `proposed`
+        assert (mine is None) == (theirs is None)
+        if theirs is not None:
+            assert mine == pytest.approx(theirs.numpy(), abs=1e-5)
+
+
+def test_waves_are_as_wide_as_what_most_values_span_and_two_values_need_none():
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.normal(5, 10, 4_000), rng.integers(0, 2, 4_000), np.full(4_000, 7.0)], 1)
+    schema, y = Schema.build(["x", "yes", "same"], [0, 1]), np.arange(4_000) % 2
+    waves = Waves(Problem.build(schema, X, y), 3)
+    assert waves.source.tolist() == [0] * 6
+    assert waves.owner.tolist() == [0, 1, 2] + [0] * 6
+    made, turns = waves(torch.tensor([[2.0, 1.0, 7.0]]))[0].numpy(), 2 * waves.rate[:3].numpy()
+    assert made == pytest.approx([2, 1, 7, *np.sin(turns), *np.cos(turns)], abs=1e-5)
+    twice = 2 * X
+    twice[:5, 0] = 1e6  # a few far values change little
+    assert Waves(Problem.build(schema, twice, y), 3).rate.numpy() == pytest.approx(waves.rate.numpy() / 2, rel=0.01)
+
+
+def test_what_can_still_be_paid_after_a_test():
+    alone, price = np.array([1.0, 2.0, 5.0]), np.array([[5.0, 1.0, 2.0], [0.0, 0.5, 2.0]])
+    found = affordable(alone, price, np.array([3.0, 1.0]))
+    assert found == pytest.approx(np.array([[0, 2, 1], [1, 0, 0]]) / 3)
+    assert (affordable(alone, price, None) == 1).all()
+    assert affordable(np.ones(65), np.ones((4, 65)), None).shape == (4, 0)
+
+
+def test_scores_count_by_how_far_they_are_behind_the_best_legal_one():
+    scores, legal = np.array([[3.0, 1, 2, -9], [1, 2, 3, 4]]), np.array([[0, 1, 1, 1], [0, 0, 0, 0]], bool)
+    assert proposed(scores, legal)[1].tolist() == [[0, 1, 0, 5], [0, 0, 0, 0]]
+
+
+def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
+    t = finished(trainer(world().problem()))
+    state = some_states(t.problem)
+    values = t.values(t.weights(), 0.1)
+    q, seen = values(state), values.outlook(state)
+    tests = state.legal[:, t.schema.first_test :]
+    some = tests.any(1)
+    best = np.where(tests, q[:, t.schema.first_test :], -np.inf)[some]
+    assert best.max(1) == pytest.approx(-(seen.on + 1e-4)[some], abs=1e-5)
+    assert (best.argmax(1) == np.where(tests, seen.worth, np.inf)[some].argmin(1)).all()
+
+
+def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
+    scale = Scale(stake=2.0, total=100.0, cheapest=2.0, low=0.001, high=1.0)
+    lam = np.array([0.01, 0.01, 0.01, 0.5])
+    assert scale.reach(lam, np.array([50.0, 400.0, 0.0, 50.0])) == pytest.approx([0.25, 0.5, 0.0, 1.0], abs=1e-6)
+    assert scale.reach(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
+
+
+def test_of_many_tests_the_eight_with_the_largest_scores_are_proposed_if_they_can_be_had():
+    rng = np.random.default_rng(0)
+    scores, legal = rng.random((50, 30)), rng.random((50, 30)) < rng.random((50, 1))
+    for mine, values, can in zip(proposed(scores, legal)[0], scores, legal, strict=True):
+        naive = sorted(np.flatnonzero(can).tolist(), key=lambda test, values=values: -values[test])[:8]
+        assert np.flatnonzero(mine).tolist() == sorted(naive)
+
+
+def test_a_prefix_is_bought_in_its_order_and_what_is_free_before_what_costs():
+    w = world()
+    t = finished(trainer(w.problem()))
+    names = [w.tests[i] for i in t.order]
+    for k in range(5):
+        done = rollout(t.problem, Greedy(InOrder(t.values(t.weights(), 0.1), t.rank, k)), None)
+        bought = done.action[done.action >= t.schema.first_test] - t.schema.first_test
+        held: list[str] = []
+        while left := [name for name in names if name not in held]:
+            free = [name for name in left if not w.prices.price(name, set(held))]
+            wanted = [name for name in free or names[:k] if name in left]
+            if not wanted:
+                break
+            held.append(wanted[0])
+        assert set(names[:k]) <= set(held)
+        assert [w.tests[i] for i in bought] == held * len(t.problem)
+
+
+# ------------------------------------------------------------------ going on
+
+
+def everything(t: FamilyTrainer):
+    arrays, facts = t.state()
+    return {k: (v.dtype, v.shape, v.tobytes()) for k, v in arrays.items()}, json.dumps(facts)
+
+
+@pytest.mark.parametrize("encoder", [None, with_dropout, with_batch_norm])
+@pytest.mark.parametrize("name", ["missing", "existing classifier"])
+def test_a_run_killed_at_any_moment_goes_on_as_if_it_had_not_been(name, encoder):
+    problem = VARIANTS[name][0].problem()
+    whole = trainer(problem, encoder=encoder)
+    for _ in range(TINY.max_steps):
+        other = trainer(problem, encoder=encoder)
+        arrays, facts = whole.state()
+        other.load({k: v.copy() for k, v in arrays.items()}, json.loads(json.dumps(facts)))
+        whole.advance()
+        other.advance()
+        assert everything(other) == everything(whole)
+
+
+def test_a_checkpoint_of_another_run_is_refused():
+    one, other = trainer(world().problem()), trainer(world().problem(), TINY.but(width=9))
+    with pytest.raises(StateError, match=r"another run: its setting 'width' is 8, here it is 9"):
+        other.load(*one.state())
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
+    a, b, c = (finished(trainer(world().problem(), seed=seed)).weights() for seed in (0, 0, 1))
+    assert all(np.array_equal(a[k], b[k]) for k in a)
+    assert not all(np.array_equal(a[k], c[k]) for k in a)
+
+
+@pytest.mark.parametrize(("setting", "value"), [("width", 0), ("batch", -1), ("prefix_share", 1.0), ("averaging", float("nan"))])
+def test_settings_that_make_no_sense_are_named(setting, value):
+    with pytest.raises(InputError, match=setting):
+        FamilyConfig(**{setting: value})
+    with pytest.raises(InputError, match="there is no setting 'wide'"):
+        FamilyConfig.from_dict({"wide": 1})
+
+
+# ------------------------------------------------------------------ every variant of the problem
+
+
+@pytest.mark.parametrize("encoder", [None, with_dropout], ids=["dense", "own encoder"])
+@pytest.mark.parametrize("name", [n for n in VARIANTS if VARIANTS[n][2] == {}])
+def test_every_variant_trains_and_obeys_the_rules(name, encoder):
+    w, data, _ = VARIANTS[name]
+    problem = w.problem(**data)
+    t = finished(trainer(problem, encoder=encoder))
+    assert all(np.isfinite(v).all() for v in t.weights().values())
+    for hard in (None, "0.9", "0.3"):
+        cap = None if hard is None else HardBudget(hard).cap(problem.schema.prices)
+        for lam in (0.0, 0.05, 3.0):
+            values = t.values(t.weights(), lam)
+            for q in (values, InOrder(values, t.rank, 3)):
+                ruled = World(**{**w.__dict__, "hard": hard, "loss": problem.loss.tolist()})
+                check_rules(ruled, problem, rollout(problem, Greedy(q), cap))
+
+
+def test_money_for_what_is_known_is_not_money_left():
+    schema = Schema.build(list("abcdef"), [0, 1], dict(zip("abcdef", (50, 30, 1, 1, 1, 1), strict=True)))
+    rng = np.random.default_rng(0)
+    problem = Problem.build(schema, rng.normal(size=(200, 6)), rng.integers(2, size=200), known=["a", "b"])
+    live = trainer(problem, TINY.but(cases=2_000)).starts.fresh(problem, 2_000, rng)
+    left = Cases(problem, live.row, live.mask, live.cap).left()
+    assert left.min() == 1
+    assert 0.1 < (left <= 4).mean() < 0.4
+    assert 0.4 < (left >= schema.prices.total).mean() < 0.6  # nothing to mind
+
+
+def test_rows_are_drawn_by_weight():
+    schema = Schema.build(["a"], [0, 1])
+    y = np.arange(400) % 2
+    problem = replace(Problem.build(schema, y[:, None].astype(float), y), weight=np.where(y, 3.0, 1.0))
+    t = trainer(problem)
+    assert t.network.prior.exp().numpy() == pytest.approx([0.25, 0.75], abs=0.01)
+    live = t.starts.fresh(problem, 4_000, np.random.default_rng(0))
+    assert y[live.row].mean() == pytest.approx(0.75, abs=0.03)
+
+
+# ------------------------------------------------------------------ a problem whose answer is known
+
+
+def test_one_training_serves_every_price_and_every_hard_budget():
+    # `a` is the label, `b` is noise, `c` is nearly always right and cheap
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=1_000)
+    a, b = 2 * y - 1, rng.choice([-1, 1], 1_000)
+    c = np.where(rng.random(1_000) < 0.85, a, -a)
+    schema = Schema.build(["a", "b", "c"], ["no", "yes"], {"a": 3, "b": 1, "c": 1})
+    problem = Problem.build(schema, np.stack([a, b, c], 1).astype(np.float32), np.where(y, "yes", "no"))
+    config = FamilyConfig(max_steps=1_000, width=32, bins=0, batch=64, cases=64, averaging=0.99, longest=3, choose_rate=2e-3)
+    t = finished(FamilyTrainer(problem, problem, np.array([1, 2, 0]), config, seed=1))
+
+    def found(lam: float, hard: float | None = None) -> tuple[float, float]:
+        cap = None if hard is None else HardBudget(hard).cap(schema.prices)
+        m = measure(problem, Greedy(t.values(t.weights(), lam)), cap)
+        return m.cost, m.accuracy
+
+    right = float((c == a).mean())
+    assert found(0.02) == (pytest.approx(3, abs=0.05), pytest.approx(1, abs=0.01))  # worth 0.06
+    assert found(0.2) == (pytest.approx(1, abs=0.1), pytest.approx(right, abs=0.01))  # `a` is too dear, 0.3 for 0.2 is not
+    assert found(0.45)[0] < 0.1
+    assert found(0.0, 2)[0] <= 2
+    assert found(0.0, 2)[1] == pytest.approx(right, abs=0.01)
+    assert found(0.0, 3)[1] == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("tests", [4, 65])
+def test_a_classifier_that_overfits_goes_back_to_its_best_and_of_many_tests_stays(tests):
+    rng = np.random.default_rng(0)
+    schema = Schema.build([f"x{i}" for i in range(tests)], [0, 1])
+
+    def noise(n: int) -> Problem:
+        return Problem.build(schema, rng.normal(size=(n, tests)), rng.integers(2, size=n))
+
+    config = FamilyConfig(max_steps=4_000, width=64, batch=32, cases=8, prefix_share=0.9, learning_rate=5e-3, longest=3)
+    t = FamilyTrainer(noise(24), noise(300), np.arange(tests), config)
+    while t.phase == 0:
+        t.advance()
+    assert t.step < 3_000
+    assert t.frozen == (tests > 64)
+    assert t.watch.best.keys() == {k for k in t.weights() if k.startswith(("classify.", "classes."))}
+    for _ in range(20):
+        t.advance()
+    after = t.weights()
+    stayed = [after[name] == pytest.approx(value, abs=1e-6) for name, value in t.watch.best.items()]
+    assert all(stayed) if tests > 64 else not any(stayed)

@@ -28,10 +28,11 @@ from askwise.bench.run import commit
 from askwise.components.cost_trees import LazyTrees
 from askwise.components.prefixes import decide
 from askwise.components.subset_classifier import Picking
+from askwise.core.arrays import Floats
 from askwise.core.budget import HardBudget
 from askwise.core.episode import State, measure, some_rows
 from askwise.core.policy import Policy, decide_at_once
-from askwise.core.problem import Floats, Problem, Schema
+from askwise.core.problem import Problem, Schema
 from askwise.datasets.named import load
 from askwise.datasets.small_problems import small_problem
 from askwise.frontier.best_policy import best_for

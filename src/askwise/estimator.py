@@ -8,11 +8,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from askwise.core.arrays import Array, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.checks import distinct
 from askwise.core.problem import Problem, Schema
@@ -42,8 +42,8 @@ class Prepared(NamedTuple):
     encoding: Encoding
     known: tuple[str, ...]  # what everyone knows
     seed: int
-    classes: NDArray[Any]
-    validation_rows: NDArray[np.int64]  # which rows were kept apart; none where there are too few
+    classes: Array
+    validation_rows: Ints  # which rows were kept apart; none where there are too few
 
 
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -192,7 +192,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             external = answers(self.external, X, schema, encoding.transform(X), encoding.columns)
         everyone, masked = known_of(self.known, (len(X), schema.n_tests))
 
-        def part(rows: NDArray[np.int64]) -> Problem:
+        def part(rows: Ints) -> Problem:
             mask = (list(everyone) or None) if masked is None else masked[rows]
             more: dict[str, Any] = {"weight": None if weight is None else weight[rows]}
             more |= {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
@@ -221,13 +221,13 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"unit is {quoted(self.unit)}; it must be a text such as 'dollars'")
         checked(self.budget)
 
-    def _rows(self, y: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _rows(self, y: Array, seed: int) -> tuple[Ints, Ints]:
         train, validation = stratified(y, (1 - self.validation_fraction, self.validation_fraction), seed)
         if len(np.unique(y[validation])) < 2 or len(np.unique(y[train])) < len(np.unique(y)):
             return np.arange(len(y)), np.arange(0)  # too few rows to keep some of every class apart
         return train, validation
 
-    def _schema(self, encoding: Encoding, classes: NDArray[Any]) -> Schema:
+    def _schema(self, encoding: Encoding, classes: Array) -> Schema:
         costs = self.costs
         if costs is not None and not isinstance(costs, Mapping):
             if isinstance(costs, str) or not hasattr(costs, "__len__"):
@@ -277,14 +277,14 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.model_.session(known, **more)
 
-    def predict(self, X: Any, *, known: Any = None, ids: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, known: Any = None, ids: Any = None) -> Array:
         """The decisions; `known` and `ids` as in `acquire`."""
         check_is_fitted(self)
         problem = self.model_.problem(self._check(X), known=known, ids=ids)
-        decided: NDArray[Any] = self.classes_[self.model_.rollout(problem).decision]
+        decided: Array = self.classes_[self.model_.rollout(problem).decision]
         return decided
 
-    def predict_proba(self, X: Any, *, known: Any = None, ids: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, known: Any = None, ids: Any = None) -> Doubles:
         """Class probabilities at the moment of deciding; `known` and `ids` as in `acquire`."""
         check_is_fitted(self)
         return self.model_.predict_proba(self._check(X), known, ids)

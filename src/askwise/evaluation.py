@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Bools, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import Episodes, rollout, tally
 from askwise.core.measures import Mean, Measure
@@ -30,19 +30,19 @@ class Report:
         return f"Report({len(self.episodes.row)} cases, mean cost {self.cost:.4g})"
 
     @cached_property
-    def truth(self) -> NDArray[np.int64]:
+    def truth(self) -> Ints:
         if self.problem.y is None:
             raise InputError("these rows have no target, so accuracy and loss cannot be measured")
         return self.problem.y
 
-    def _mean(self, values: NDArray[Any]) -> Any:
+    def _mean(self, values: Array) -> Any:
         """Over the cases, each of which counts as much as its row."""
         return self.problem.mean(values, self.episodes.row)
 
     @property
-    def cost_per_case(self) -> NDArray[np.float64]:
+    def cost_per_case(self) -> Doubles:
         """In money."""
-        money: NDArray[np.float64] = self.problem.schema.prices.money(self.episodes.cost)
+        money: Doubles = self.problem.schema.prices.money(self.episodes.cost)
         return money
 
     @property
@@ -93,7 +93,7 @@ class Report:
         return sequences(self.episodes, self.problem.schema, self.problem.known)
 
 
-def sequences(done: Episodes, schema: Schema, known: NDArray[np.bool_] | None) -> list[tuple[str, ...]]:
+def sequences(done: Episodes, schema: Schema, known: Bools | None) -> list[tuple[str, ...]]:
     """The names of the tests of each case in the order bought, those bought for the existing classifier last."""
     bought = done.action >= schema.first_test
     ordered = iter(np.array(schema.tests, object)[done.action[bought] - schema.first_test])

@@ -25,11 +25,11 @@ try:
 except ImportError:
     raise ImportError("environments need gymnasium 1.1 or newer, which is not installed; pip install 'askwise[gym]'") from None
 
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, State
 from askwise.core.policy import Choice
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Floats, Problem, Schema
+from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, did_you_mean
 
 __all__ = ["AgentPolicy", "CostlyEnv", "CostlyVectorEnv", "observation"]

@@ -104,7 +104,7 @@ def test_a_frame_gives_the_same_encoding(name) -> None:
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if CARDS[name].file])
 def test_files_of_the_package_are_those_of_the_cards(name) -> None:
-    file = resources.files("askwise.data") / "files" / CARDS[name].file
+    file = resources.files("askwise.datasets") / "files" / CARDS[name].file
     assert hashlib.sha256(file.read_bytes()).hexdigest() == CARDS[name].sha256
 
 

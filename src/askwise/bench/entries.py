@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.bench import rows
+from askwise.core.arrays import Doubles
 from askwise.errors import InputError
 
 Row = dict[str, Any]
-Doubles = NDArray[np.float64]
 
 # what a row may leave out, since nothing was said about it when it was written
 UNSAID: Row = {"budget": None, "remove": 0.0, "imputation": None, "options": {}}

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, Episodes, State
 from askwise.core.policy import Mixture, Policy
 from askwise.core.problem import Problem
 from askwise.evaluation import evaluate
 from askwise.frontier.hull import Curve, curve
-
-Doubles = NDArray[np.float64]
 
 COLUMNS = ("cost", "loss", "accuracy", "balanced accuracy", "auroc")
 SAMPLES = 200  # of the test cases, with repetition

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.bench import own_table
 from askwise.bench.plan import PARTS, Task
+from askwise.core.arrays import Array
 from askwise.core.episode import some_rows
 from askwise.core.prices import Prices
 from askwise.core.problem import Problem, Schema
@@ -61,7 +61,7 @@ def unpack(path: Path) -> Split:
 
     with safe_open(path, framework="numpy") as file:
         facts = json.loads(file.metadata()["facts"])
-        arrays: dict[str, NDArray[Any]] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays: dict[str, Array] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     prices = Prices(unit=Fraction(facts["unit"]), **{what: arrays[f"prices/{what}"] for what in _PRICES})
     schema = Schema(tuple(facts["columns"]), tuple(facts["tests"]), tuple(facts["classes"]), arrays["owner"], prices,
                     arrays.get("external_needs"))  # fmt: skip

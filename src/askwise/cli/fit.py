@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Ints
 from askwise.core.budget import Budget
 from askwise.errors import Doubt, InputError, RowError, StateError, WriteError, did_you_mean
 from askwise.evaluation import Report
@@ -46,7 +46,7 @@ class Table:
     """Cases with their classes, and what is said about prices."""
 
     X: Any
-    y: NDArray[Any]
+    y: Array
     settings: dict[str, Any]  # costs, setup, derived, reveals, scaling
     ids: Any = None  # names of the cases
     file: Path | None = None  # where the cases are from
@@ -95,7 +95,7 @@ def reading_of(given: argparse.Namespace) -> Reading:
     return Reading(**{name: getattr(given, name) for name in OPTIONS})
 
 
-def _rows(table: Any, rows: NDArray[np.int64]) -> Any:
+def _rows(table: Any, rows: Ints) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
@@ -242,7 +242,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     _finish(given, classifier.model_, classifier.validation_rows_, out, cases)
 
 
-def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> tuple[Model, NDArray[np.int64]]:
+def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> tuple[Model, Ints]:
     """The model that this very fit has written, and the rows that it kept apart."""
     from askwise.model.file import load
 
@@ -257,7 +257,7 @@ def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> tuple[M
     return model, ready.validation_rows
 
 
-def _finish(given: argparse.Namespace, model: Model, rows: NDArray[np.int64], out: Path, cases: Table) -> None:
+def _finish(given: argparse.Namespace, model: Model, rows: Ints, out: Path, cases: Table) -> None:
     """The report on a model that is written."""
     held = tested(model, given) or kept_apart(model, cases, rows)
     files = write_pictures(model, out, held)
@@ -305,7 +305,7 @@ def tested(model: Model, given: argparse.Namespace) -> Held | None:
     return Held(report, measured(model, report), f"{len(cases.y)} {words}", test=True)
 
 
-def kept_apart(model: Model, cases: Table, rows: NDArray[np.int64]) -> Held:
+def kept_apart(model: Model, cases: Table, rows: Ints) -> Held:
     """What it does on those rows of one's own file that the fit kept apart to choose by."""
     few = not len(rows)
     with warnings.catch_warnings():

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askwise.core.prices import Ints
-from askwise.core.problem import Doubles, Floats, Problem
+from askwise.core.arrays import Doubles, Floats, Ints
+from askwise.core.problem import Problem
 from askwise.errors import AskwiseError
 
 # Leaves of a thin class have next to no hessian: without these two, multi-class boosting blows up.

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.components.prefixes import decide
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.episode import State
 from askwise.core.policy import Choice
-from askwise.core.prices import Bools, Ints, Prices
-from askwise.core.problem import Doubles, Floats
+from askwise.core.prices import Prices
 
 BINS = 64  # thresholds that are tried for a column, at most
 CELLS = 2_000_000  # of a histogram, at once
@@ -161,7 +161,7 @@ class Binned:
             codes[:, c] = np.searchsorted(cuts, column, "left")
         return cls(codes, edges)
 
-    def take(self, rows: NDArray[np.int64]) -> Binned:
+    def take(self, rows: Ints) -> Binned:
         return replace(self, codes=self.codes[rows])
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from askwise.components.boosting import Boosted, Fitted, Shares, boost, probabilities, row_weights, stakes, unweighted
 from askwise.components.static_order import elimination_order, free_tests
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.episode import State
 from askwise.core.policy import Choice
-from askwise.core.prices import Bools, Ints, Prices
-from askwise.core.problem import Doubles, Floats, Problem
+from askwise.core.prices import Prices
+from askwise.core.problem import Problem
 
 Classifier = Callable[[Floats], Doubles]  # B, C values to B, K probabilities
 

@@ -7,8 +7,9 @@ import time
 import numpy as np
 
 from askwise.components.boosting import column_gain, row_weights
-from askwise.core.prices import Bools, Ints, Prices
-from askwise.core.problem import Doubles, Problem
+from askwise.core.arrays import Bools, Doubles, Ints
+from askwise.core.prices import Prices
+from askwise.core.problem import Problem
 
 MANY = 200  # with more tests than this, elimination takes larger steps on fewer rows
 PACE = 2e8  # rows x tests x classes x rounds that a core boosts in a second, roughly

@@ -22,11 +22,11 @@ from torch.nn import functional
 from askwise.components.boosting import stakes, unweighted
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Floats, Problem, Schema
+from askwise.core.problem import Problem, Schema
 from askwise.paper.network import inputs
 
 DROPOUT = 0.3

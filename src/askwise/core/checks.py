@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.prices import LEAST, MOST, exact
 from askwise.errors import InputError, RowError, StateError, did_you_mean, quoted
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 
 
 def distinct(names: Sequence[Any], what: str) -> None:
@@ -25,7 +21,7 @@ def distinct(names: Sequence[Any], what: str) -> None:
         seen.add(name)
 
 
-def table(X: Any, columns: Sequence[str]) -> NDArray[np.float32]:
+def table(X: Any, columns: Sequence[str]) -> Floats:
     """N, C: finite numbers, or NaN where missing."""
     try:
         data = np.asarray(X)
@@ -49,7 +45,7 @@ def table(X: Any, columns: Sequence[str]) -> NDArray[np.float32]:
     return numbers
 
 
-def _first_text(data: NDArray[Any]) -> tuple[int, int]:
+def _first_text(data: Array) -> tuple[int, int]:
     for row, values in enumerate(data.tolist()):
         for column, value in enumerate(values):
             try:
@@ -62,7 +58,7 @@ def _first_text(data: NDArray[Any]) -> tuple[int, int]:
 LONGEST_LABEL = 1000  # characters
 
 
-def labels(values: Any, what: str = "the target") -> NDArray[Any]:
+def labels(values: Any, what: str = "the target") -> Array:
     """N: classes of a sort that every file can keep and give back: texts, whole numbers, numbers, or true and false."""
     given = np.asarray(values)
     right = "a class must be a text, a number, or true or false; make it a text"
@@ -82,7 +78,7 @@ def labels(values: Any, what: str = "the target") -> NDArray[Any]:
     return given
 
 
-def _of_one_sort(given: NDArray[Any], what: str, right: str) -> NDArray[Any]:
+def _of_one_sort(given: Array, what: str, right: str) -> Array:
     """Python's own values as an array of their sort; texts stay as they are."""
     sorts: dict[str, Any] = {
         "text": str,

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.measures import Mean, Measure, Tally
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Floats, Problem
+from askwise.core.problem import Problem
 
 if TYPE_CHECKING:
     from askwise.core.policy import Choice, Policy
@@ -184,7 +184,7 @@ class Cases:
         held[:, tests] = True
         return bool((self.problem.schema.prices.cost(held, self._known()) <= self.cap).all())
 
-    def keep(self, which: NDArray[Any]) -> Cases:
+    def keep(self, which: Array) -> Cases:
         """Only some of the cases."""
         cap = self.cap[which] if isinstance(self.cap, np.ndarray) else self.cap
         return Cases(self.problem, self.row[which], self.mask[which], cap)
@@ -349,7 +349,7 @@ class Steps(NamedTuple):
     t: Ints  # S
 
 
-def replay(problem: Problem, row: Ints, action: NDArray[Any], length: Ints, cap: int | None) -> Steps:
+def replay(problem: Problem, row: Ints, action: Array, length: Ints, cap: int | None) -> Steps:
     """Rebuilds every state of stored episodes from the decisions: row (E), action (E, L), length (E)."""
     schema, E = problem.schema, len(row)
     episode = np.repeat(np.arange(E), length)

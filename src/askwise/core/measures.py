@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Doubles
 from askwise.core.prices import Prices
 
 OLD_NAMES = {"rows": "n", "error": "loss_error"}  # in files of earlier versions
@@ -64,7 +64,7 @@ class Mean:
     squares: float = 0.0  # sum w²
 
     @classmethod
-    def of(cls, values: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Mean:
+    def of(cls, values: Array, weights: Doubles | None = None) -> Mean:
         x = np.asarray(values, float)
         if weights is None:
             mean = float(x.mean())

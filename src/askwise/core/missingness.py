@@ -8,8 +8,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from askwise.core.prices import Bools
-from askwise.core.problem import Doubles, Problem
+from askwise.core.arrays import Bools, Doubles
+from askwise.core.problem import Problem
 
 UNLIKELY = 1e-3  # as a chance, gaps that differ between classes by this much are none
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.episode import State, only_free
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Floats, Problem
+from askwise.core.problem import Problem
 
 QFunction = Callable[[State], Floats]  # B, A
 NEVER = -1e9  # the value of what is only done when nothing else may be
@@ -28,10 +28,10 @@ class View(NamedTuple):
     """What values of B states come from, as far as they can tell; losses in stakes, NaN where they cannot."""
 
     q: Floats  # B, A
-    belief: NDArray[Any] | None  # B, K: class probabilities; None: only what can be read from the values of the classes
-    gain: NDArray[Any]  # B, F: loss and price saved by going on with a test rather than deciding now; NaN: not considered
-    loss: NDArray[Any]  # B: expected at the end
-    cost: NDArray[Any]  # B: money to be paid until then
+    belief: Array | None  # B, K: class probabilities; None: only what can be read from the values of the classes
+    gain: Array  # B, F: loss and price saved by going on with a test rather than deciding now; NaN: not considered
+    loss: Array  # B: expected at the end
+    cost: Array  # B: money to be paid until then
     coming: Bools | None  # B, F: where the order is fixed, what of it will still be bought
 
 
@@ -195,7 +195,7 @@ class Mixture:
             action[who], probability[who] = arm.act(state.keep(who))
         return Choice(action, probability)
 
-    def values(self, state: State) -> NDArray[np.float64]:
+    def values(self, state: State) -> Doubles:
         """B, A: what the arm that each case follows believes."""
         values = np.empty(state.legal.shape)
         for arm, who in self.arms(state):
@@ -213,7 +213,7 @@ class Mixture:
         return drawn
 
 
-def uniform(key: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
+def uniform(key: NDArray[np.uint64], seed: int) -> Doubles:
     """A number in [0, 1) for each key: the finishing steps of SplitMix64 over key and seed."""
     z = key + np.uint64((seed * 2 + 1) * 0x9E3779B97F4A7C15 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -19,13 +19,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.errors import InputError, did_you_mean, quoted
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-
 
 # Amounts that people give. Everything between can be counted, added, stored and read again; what is beyond was not meant.
 LEAST, MOST = Fraction(1, 10**12), Fraction(10**15)
@@ -170,7 +166,7 @@ class Prices:
         return bool(self.derived or (self.own == 0).any())
 
     @cached_property
-    def listed(self) -> NDArray[np.float64]:
+    def listed(self) -> Doubles:
         """F: the own prices in money; nobody may write into them, since states show them as they are."""
         listed = np.asarray(self.money(self.own), np.float64)
         listed.flags.writeable = False

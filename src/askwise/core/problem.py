@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askwise.core import checks
-from askwise.core.prices import Bools, Ints, Prices
+from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
+from askwise.core.prices import Prices
 from askwise.errors import InputError, did_you_mean
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ class Schema:
             gone[:, test] |= lacks[:, column]
         return ~gone
 
-    def by_column(self, mask: NDArray[Any]) -> NDArray[Any]:
+    def by_column(self, mask: Array) -> Array:
         """B, C from B, F: each column takes what holds for the test that reveals it."""
         return mask if self.one_column_each else mask[:, self.owner]
 
@@ -146,7 +144,7 @@ class Problem:
     loss: Doubles  # K, K: loss[truth, decision]
     weight: Doubles | None  # N: how often a row is drawn in training, and how much it counts in every mean; None: all alike
     external: Ints | None  # N: what the existing classifier says
-    ids: NDArray[Any] | None  # N: names of the cases, for draws that do not depend on the batch
+    ids: Array | None  # N: names of the cases, for draws that do not depend on the batch
 
     @classmethod
     def build(
@@ -199,7 +197,7 @@ class Problem:
     def __repr__(self) -> str:
         return f"Problem({len(self)} rows, {self.schema!r})"
 
-    def take(self, rows: NDArray[Any] | slice) -> Problem:
+    def take(self, rows: Array | slice) -> Problem:
         """The same problem on some of the rows."""
         picked: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[rows]
@@ -225,7 +223,7 @@ class Problem:
                              "learning needs rows of two classes or more")  # fmt: skip
         return self
 
-    def mean(self, values: NDArray[Any], rows: Ints | None = None) -> Any:
+    def mean(self, values: Array, rows: Ints | None = None) -> Any:
         """Of values of all rows or, where these are given, of some: each row counts as much as its weight says."""
         weight = self.weight if rows is None or self.weight is None else self.weight[rows]
         if weight is None or not weight.any():  # of rows none of which counts, all count alike
@@ -289,7 +287,7 @@ def _below(share: Doubles) -> Doubles:
     return below
 
 
-def hash_cases(what: NDArray[Any], chunk: int = 4096) -> NDArray[np.uint64]:
+def hash_cases(what: Array, chunk: int = 4096) -> NDArray[np.uint64]:
     """One number per row of a matrix of values, or per id, whatever else is in the batch."""
     if what.ndim == 2 and len(what) > chunk:  # piece by piece: a copy of all rows would be as large as the data
         return np.concatenate([hash_cases(what[i : i + chunk]) for i in range(0, len(what), chunk)])

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Floats, Ints
 from askwise.datasets.sources import Source
 from askwise.datasets.turney import DEAR, turney
 from askwise.errors import InputError
@@ -101,7 +101,7 @@ def _miniboone(source: Source) -> Made:
     }  # fmt: skip
 
 
-def read_miniboone(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def read_miniboone(path: Path) -> tuple[Floats, Ints]:
     """The text file of the UCI repository: how many rows are signal and how many background, then the rows in this order."""
     try:
         with path.open() as file:
@@ -202,9 +202,9 @@ def _made(
     }
 
 
-def _named(codes: NDArray[Any], classes: Sequence[str]) -> NDArray[Any]:
+def _named(codes: Array, classes: Sequence[str]) -> Array:
     """Names instead of numbers, as Python's own strings: a million of them take no room and need no sorting."""
-    names: NDArray[Any] = np.array(classes, dtype=object)[codes]
+    names: Array = np.array(classes, dtype=object)[codes]
     return names
 
 

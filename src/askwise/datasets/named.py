@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array
 from askwise.datasets.cards import CARDS, Card, cards
 from askwise.datasets.makers import MAKERS
 from askwise.datasets.sources import Source
@@ -29,9 +29,9 @@ class Raw:
     """A data set before splitting and encoding. Prices, set-ups and so on are as in `Schema.build`, by name of a column."""
 
     card: Card
-    X: NDArray[Any]  # N, C: numbers, NaN where missing
+    X: Array  # N, C: numbers, NaN where missing
     columns: tuple[str, ...]
-    y: NDArray[Any]  # N: values from `classes`
+    y: Array  # N: values from `classes`
     classes: tuple[Any, ...]
     splits: Callable[[int], list[Rows]]  # from a seed, the rows for training, validation and test
     costs: dict[str, Any] | None = None  # None: 1 for each

@@ -9,15 +9,13 @@ import zipfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Arrays
 from askwise.datasets.cards import Card
 from askwise.errors import InputError
 
-Arrays = dict[str, NDArray[Any]]
 FOLDER = "ASKWISE_DATA"
 
 
@@ -31,7 +29,7 @@ class Source:
 
     def built_in_rows(self) -> list[list[str]]:
         """The fields of a file that comes with the package; lines that start with @ describe it."""
-        file = resources.files("askwise.data") / "files" / str(self.card.file)
+        file = resources.files("askwise.datasets") / "files" / str(self.card.file)
         return list(csv.reader(line for line in file.read_text().splitlines() if line and not line.startswith("@")))
 
     def find(self, *files: str) -> list[Path] | None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from askwise.core.arrays import Bools, Doubles
 from askwise.core.episode import replay, rollout, some_rows
-from askwise.core.prices import Bools, Prices
-from askwise.core.problem import Doubles, Problem
+from askwise.core.prices import Prices
+from askwise.core.problem import Problem
 
 if TYPE_CHECKING:
     from askwise.family.inference import Family

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from askwise.core.problem import Doubles, Floats, Problem, Schema
+from askwise.core.arrays import Doubles, Floats
+from askwise.core.problem import Problem, Schema
 
 HATS = 16  # knots on the axes of price and budget
 CONDITIONS = 2 * HATS + 1

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from askwise.components.prefixes import lengths_of
+from askwise.core.arrays import Ints
 from askwise.core.episode import measure, rollout, some_rows, tally
 from askwise.core.measures import Measure, Tally
 from askwise.core.policy import Policy
-from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
 from askwise.family.conditions import Scale
 from askwise.family.inference import Family

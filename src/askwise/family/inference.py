@@ -14,16 +14,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Bools, Doubles, Floats
 from askwise.core.episode import State
 from askwise.core.policy import NEVER, Greedy, View
-from askwise.core.prices import Bools, Prices
-from askwise.core.problem import Doubles, Floats
+from askwise.core.prices import Prices
 from askwise.family import calibration
 from askwise.family.conditions import CONDITIONS, FEW, Scale, affordable
 
-Array = NDArray[Any]
 BREADTH = 8  # so many proposed tests are compared: the best of many noisy values would be the luckiest
 LEAN = 4.0  # what a score counts at first: softplus(-LEAN) for each unit
 NOTHING = np.empty((1, 0), np.float32)

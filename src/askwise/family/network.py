@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askwise.core.arrays import Ints
 from askwise.core.episode import Cases
-from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
 from askwise.family.calibration import as_judged
 from askwise.family.conditions import CONDITIONS, FEW

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.missingness import lost
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Problem, Schema
+from askwise.core.problem import Problem, Schema
 from askwise.family.conditions import Scale
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import BREADTH

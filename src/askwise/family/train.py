@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askwise.core.arrays import Arrays, Bools, Doubles, Ints
 from askwise.core.episode import Cases
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Problem
+from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
 from askwise.family.conditions import FEW, Scale, affordable, list_prices
 from askwise.family.config import FamilyConfig
@@ -33,7 +33,6 @@ from askwise.family.overfitting import Watch
 from askwise.family.states import Live, Starts
 from askwise.paper.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.training.checkpoint import (
-    Arrays,
     State,
     load_moments,
     moments_of,

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from askwise.core.arrays import Array, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.errors import InputError
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,7 @@ class Point:
     lam: float
     found: Measure
     # None: decides at once, or is of a family, whose points share their weights
-    weights: dict[str, NDArray[Any]] | None = field(default=None, repr=False)
+    weights: dict[str, Array] | None = field(default=None, repr=False)
     prefix: int | None = None  # of a family: so many tests of a fixed order for everybody who can have them; None: adaptive
     cap: int | None = None  # of a family: the hard budget, in units of the prices, it was measured under and is run under
 
@@ -48,7 +47,7 @@ class Point:
         return {"lam": self.lam, **self.found.to_dict()}
 
 
-def hull(cost: ArrayLike, score: ArrayLike) -> NDArray[np.int64]:
+def hull(cost: ArrayLike, score: ArrayLike) -> Ints:
     """Indices of the points on the upper convex hull, by rising cost, up to the cheapest point of the best score.
 
     Between two of them, mixing gives every point of the line; no point lies above.
@@ -67,7 +66,7 @@ def hull(cost: ArrayLike, score: ArrayLike) -> NDArray[np.int64]:
     return np.array(kept, np.int64)
 
 
-def useful(cost: ArrayLike, score: ArrayLike, most: ArrayLike, slack: ArrayLike = 0.0) -> NDArray[np.int64]:
+def useful(cost: ArrayLike, score: ArrayLike, most: ArrayLike, slack: ArrayLike = 0.0) -> Ints:
     """Indices of the points that some budget could follow, in the order given. `most`: what no case pays more than at each of
     them, infinity where nothing is known. A hard budget allows the points up to some `most`, and follows those on the hull of
     these. `slack`: by how much each score may lie below the hull, since it may yet turn out better; of points that are alike one
@@ -144,7 +143,7 @@ def best_tradeoff(cost: ArrayLike, score: ArrayLike, lam: float) -> Blend:
 class Curve:
     """The chosen points and the curve through them, on the set that is reported."""
 
-    chosen: NDArray[np.int64]  # indices into the points
+    chosen: Ints  # indices into the points
     cost: Doubles  # with the two ends
     score: Doubles
     area: float  # normalised: the best possible is 1 for accuracy

@@ -29,12 +29,12 @@ from torch.nn import functional
 
 from askwise.components.boosting import stakes, unweighted
 from askwise.components.prefixes import decide
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Floats, Problem
+from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.paper.config import TrainConfig
 from askwise.paper.network import inputs, soft_update, stack

@@ -17,22 +17,18 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.components.boosting import Boosted, boost, probabilities, row_weights, stakes, unweighted
 from askwise.components.cost_trees import Binned, Trees, grow, item_prices, items
 from askwise.components.prefixes import Classifier, Prefix, at_once, columns_within, decide
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import State, measure, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
-from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.frontier.hull import hull
-
-Doubles = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 PENALTIES = (5e-4, 2e-3, 8e-3, 3e-2, 1e-1)  # for a test of the mean price, in mean squared gradient
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75)  # of cases that are to be sent on
@@ -202,7 +198,7 @@ class Gated:
                 action[who] = go(state.values[who], buyable[who])
         return Choice(action, np.ones(len(action), np.float32))
 
-    def _expensive(self, values: NDArray[np.float32], buyable: Bools) -> Ints:
+    def _expensive(self, values: Floats, buyable: Bools) -> Ints:
         missing = buyable[:, self.tests]
         buys = missing.any(1)
         action = np.zeros(len(values), np.int64)
@@ -212,7 +208,7 @@ class Gated:
             action[~buys] = decide(self.expensive(values[~buys]), self.loss)
         return action
 
-    def _cheap(self, values: NDArray[np.float32], buyable: Bools) -> Ints:
+    def _cheap(self, values: Floats, buyable: Bools) -> Ints:
         wanted, leaf = self.cheap.walk(values, buyable[:, self.owner])
         action = self.first_test + self.owner[wanted]
         ends = wanted < 0

@@ -15,10 +15,11 @@ from torch.nn import functional
 from askwise.components.boosting import Shares, row_weights, stakes, unweighted
 from askwise.components.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.components.static_order import free_tests, ridge_order
+from askwise.core.arrays import Floats
 from askwise.core.budget import Budget
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
-from askwise.core.problem import Floats, Problem
+from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.paper.config import TrainConfig
 from askwise.paper.network import stack

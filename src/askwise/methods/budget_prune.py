@@ -15,20 +15,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.components.boosting import row_weights, stakes, unweighted
 from askwise.components.cost_trees import Binned, Choose, LazyTrees, Trees, grow, item_prices, items
 from askwise.components.prefixes import at_once, columns_within, decide
+from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
-from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for, next_price
-
-Doubles = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 TREES = 40  # of a forest, or fewer when time is short
 FEWEST_TREES = 5

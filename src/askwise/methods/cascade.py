@@ -13,19 +13,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.components.boosting import regression
 from askwise.components.prefixes import Stage, affordable, boosted_stages, decide, prefix_policies
 from askwise.components.static_order import elimination_order
+from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import State
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
-
-Doubles = NDArray[np.float64]
 
 PRICES = 16  # of these as many as there is time for
 MOST_ROWS = 40_000  # from which stopping is learned
@@ -35,7 +33,7 @@ MOST_ROWS = 40_000  # from which stopping is learned
 class Cascade:
     """Buys in order. Wherever a stage is reached, it goes on if that is expected to lose less than deciding there."""
 
-    order: NDArray[np.int64]
+    order: Ints
     first_test: int
     stages: list[Stage]
     ahead: list[Any]  # for each stage but the last: a model of the loss, cost included, of going on minus that of deciding
@@ -60,7 +58,7 @@ class Cascade:
             action[who[stops]] = decide(p[stops], self.loss)
         return Choice(action, np.ones(len(action), np.float32))
 
-    def _where(self, state: State) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    def _where(self, state: State) -> tuple[Bools, Ints, Ints]:
         """B each: whether there is anything to buy, how far in the order a case is, and the last stage that it has reached."""
         n, lengths = len(self.order), np.array([s.length for s in self.stages])
         on_offer, held = state.legal[:, self.first_test + self.order], state.mask[:, self.order]
@@ -94,7 +92,7 @@ class _Walk:
     paid: list[Doubles]  # N each: cost up to here
 
     @classmethod
-    def along(cls, problem: Problem, order: NDArray[np.int64], stages: list[Stage], p: list[Doubles]) -> _Walk:
+    def along(cls, problem: Problem, order: Ints, stages: list[Stage], p: list[Doubles]) -> _Walk:
         y, prices = np.asarray(problem.y), problem.schema.prices
         paid = []
         for s in stages:

@@ -12,20 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.components.boosting import boost, row_weights, stakes, unweighted
 from askwise.components.cost_trees import LazyTrees, Trees, item_prices, items
 from askwise.components.prefixes import at_once, columns_within
+from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
-from askwise.core.prices import Ints
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for, next_price
-
-Doubles = NDArray[np.float64]
 
 TREES = 300  # in all classes together, unless these are many
 FEWEST_ROUNDS = 40

@@ -37,11 +37,11 @@ from askwise.components.subset_classifier import (
     own_torch,
     set_rate,
 )
+from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import State
 from askwise.core.policy import Policy
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Problem
+from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 
 FIRST = 0.3  # share of the time for the classifier alone

@@ -18,8 +18,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import State
 from askwise.core.policy import Choice, Mixture, Policy
@@ -27,7 +27,6 @@ from askwise.core.prices import exact as as_written
 from askwise.core.problem import Problem
 from askwise.errors import InputError, RowError
 
-Ints = NDArray[np.int64]
 MOST_STATES = 3_000_000
 
 
@@ -39,7 +38,7 @@ class Codes:
         self.values = [np.unique(problem.X[:, c], axis=0) for c in self.columns]
         self.sizes = tuple(len(v) for v in self.values)
 
-    def __call__(self, values: NDArray[np.float32], mask: NDArray[np.bool_]) -> Ints:
+    def __call__(self, values: Floats, mask: Bools) -> Ints:
         """B, F: the index of each value; the number of values where the test is not held or shows a value never seen."""
         codes = np.empty(mask.shape, np.int64)
         for f, (columns, known) in enumerate(zip(self.columns, self.values, strict=True)):
@@ -219,7 +218,7 @@ class Exact:
         return self.solve(Fraction(0), 0)
 
 
-def _whole(loss: NDArray[np.float64]) -> tuple[Fraction, Ints]:
+def _whole(loss: Doubles) -> tuple[Fraction, Ints]:
     """Losses as whole multiples of a unit."""
     fractions = [[as_written(x, "a loss") for x in row] for row in loss.tolist()]
     unit = Fraction(1, math.lcm(*(x.denominator for row in fractions for x in row)))

@@ -13,12 +13,12 @@ import numpy as np
 
 from askwise.components.static_order import elimination_order
 from askwise.core import checks, missingness
+from askwise.core.arrays import Arrays, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import some_rows
 from askwise.core.measures import Measure
 from askwise.core.policy import Policy
-from askwise.core.prices import Ints
-from askwise.core.problem import Doubles, Problem
+from askwise.core.problem import Problem
 from askwise.errors import StateError
 from askwise.family import calibration
 from askwise.family.config import FamilyConfig
@@ -28,7 +28,7 @@ from askwise.family.train import PREFIXES, FamilyTrainer
 from askwise.frontier.best_policy import best_for
 from askwise.frontier.hull import Point
 from askwise.paper.network import Encoder, Weights
-from askwise.training.checkpoint import Arrays, State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
+from askwise.training.checkpoint import State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
 
 GLANCE = 8  # prices that are measured while it is trained
 FIRST, FEWEST = 1_000, 300  # rows on which everything is measured in the end, and as many however short the time

@@ -34,11 +34,11 @@ from askwise.components.subset_classifier import (
     own_torch,
     set_rate,
 )
+from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import State
 from askwise.core.policy import Policy
-from askwise.core.prices import Ints
-from askwise.core.problem import Doubles, Problem
+from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 
 TEMPERATURES = np.geomspace(1.0, 0.1, 5).tolist()

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.episode import some_rows
-from askwise.core.prices import Bools, Ints
-from askwise.core.problem import Doubles, Problem
+from askwise.core.problem import Problem
 from askwise.errors import InputError, did_you_mean
 
 KINDS = ("mean", "mice")

@@ -25,12 +25,13 @@ from askwise.components.boosting import stakes, unweighted
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
 from askwise.components.subset_classifier import own_torch
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
-from askwise.core.prices import Bools, Ints, Prices
-from askwise.core.problem import Doubles, Floats, Problem
+from askwise.core.prices import Prices
+from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.paper.config import TrainConfig
 from askwise.paper.network import Weights, inputs, load_weights, soft_update, weights_of

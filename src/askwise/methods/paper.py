@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from askwise.components.subset_classifier import own_torch
 from askwise.core import missingness
+from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import Budget, lagrangian
 from askwise.core.episode import measure
 from askwise.core.measures import Measure
@@ -24,7 +24,7 @@ from askwise.paper.network import Encoder, Weights, dense, weights_of
 from askwise.paper.train import Snapshot, Trainer, policy_of
 from askwise.training.checkpoint import figures, number, put_off_ctrl_c, same_shapes, taking_over
 
-State = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+State = tuple[dict[str, Array], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class History:
         kept = set(hull(self.cost(), self.score()).tolist())
         self.weights = {i: w for i, w in self.weights.items() if i in kept}
 
-    def cost(self, upto: int | None = None) -> NDArray[np.float64]:
+    def cost(self, upto: int | None = None) -> Doubles:
         return np.array([r.cost for r in self.records[:upto]])
 
-    def score(self, upto: int | None = None) -> NDArray[np.float64]:
+    def score(self, upto: int | None = None) -> Doubles:
         return np.array([-r.validation.loss for r in self.records[:upto]])
 
     def choose(self, budget: Budget, upto: int | None = None) -> Blend:
@@ -83,7 +83,7 @@ class History:
         return arrays, {"records": [asdict(r) for r in self.records]}
 
     @classmethod
-    def restore(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> History:
+    def restore(cls, arrays: dict[str, Array], facts: dict[str, Any]) -> History:
         records = [
             Record(number(r, "step", whole=True), number(r, "lam"), figures(r["train"]), figures(r["validation"]))
             for r in facts["records"]
@@ -120,7 +120,7 @@ def why_stop(history: History, budget: Budget, config: TrainConfig, stake: float
     train = np.array([objective(r.train, r.lam) for r in last])
     validation = np.array([objective(r.validation, r.lam) for r in last])
 
-    def change(values: NDArray[np.float64]) -> float:
+    def change(values: Doubles) -> float:
         """From the first half of these epochs to the second, in standard errors."""
         first, second = values[:half], values[half:]
         return float((second.mean() - first.mean()) / np.sqrt(first.var() / len(first) + second.var() / len(second) + 1e-12))

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from askwise.components.subset_classifier import Learner, Pace, Picking, counts, own_torch
+from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.core.episode import State
 from askwise.core.policy import Policy, uniform
-from askwise.core.problem import Doubles, Problem
+from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 
 MOST = 256  # tests for a case

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Arrays
 from askwise.errors import StateError
 from askwise.files import whole
 
@@ -29,8 +29,6 @@ LONGEST = 2**24  # bytes of the text; read, it takes twenty times as much memory
 META = "meta/"  # before the names of what is said in a .npz file
 SAID = {"format", "facts", "sha256"}
 CONTENTS = 2**20  # bytes of the table of contents of a .npz file: thousands of arrays
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def write(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any], check: Callable[[Path], Any] | None = None) -> None:
@@ -179,7 +177,7 @@ def _check_end(file: BinaryIO, size: int) -> None:
         raise ValueError("its table of contents is too large, or not where it should be")
 
 
-def _array(data: bytes) -> NDArray[Any]:
+def _array(data: bytes) -> Array:
     """An array of plain numbers as NumPy writes it."""
     file = io.BytesIO(data)
     if np.lib.format.read_magic(file) != (1, 0):

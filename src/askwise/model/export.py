@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array
 from askwise.core.policy import NEVER, Constant, Mixture
 from askwise.errors import InputError
 from askwise.family.conditions import FEW, HATS
@@ -101,7 +101,7 @@ class _Graph:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[str, list[str], list[str], dict[str, Any]]] = []
-        self.constants: dict[str, NDArray[Any]] = {}
+        self.constants: dict[str, Array] = {}
 
     def __call__(self, op: str, *inputs: Any, name: str | None = None, **more: Any) -> str:
         """Adds a node. Arrays and numbers among its inputs become constants."""

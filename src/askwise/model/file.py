@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.core.arrays import Arrays
 from askwise.core.budget import Budget
 from askwise.core.checks import LONGEST_LABEL
 from askwise.core.episode import Cases
@@ -26,7 +27,7 @@ from askwise.family.conditions import Scale, list_prices
 from askwise.family.inference import Family
 from askwise.frontier.hull import Point
 from askwise.model import archives
-from askwise.model.archives import MODEL, STATE, Arrays, write_npz
+from askwise.model.archives import MODEL, STATE, write_npz
 from askwise.model.archives import read as _read
 from askwise.model.archives import write as _write
 from askwise.model.model import Model

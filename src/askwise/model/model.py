@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.core import checks
+from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, Episodes, by_row, rollout
 from askwise.core.measures import Measure
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 class AcquisitionReport:
     """What was bought for each case, and what was said."""
 
-    cost: NDArray[np.float64]
-    prediction: NDArray[Any]
-    probability: NDArray[np.float64]  # of the prediction
+    cost: Doubles
+    prediction: Array
+    probability: Doubles  # of the prediction
     tests: list[tuple[str, ...]]  # in the order bought
     index: Any = None  # of the frame it was made from
 
@@ -65,7 +65,7 @@ class Model:
 
     schema: Schema
     encoding: Encoding
-    loss: NDArray[np.float64]  # K, K: loss[truth, decision], class weights included
+    loss: Doubles  # K, K: loss[truth, decision], class weights included
     at_once: tuple[float, ...]  # values of the classes when nothing is known
     points: tuple[Point, ...]  # all that some budget could follow, by rising cost; the first decides at once
     trained_for: Budget
@@ -259,13 +259,13 @@ class Model:
         mask = np.any(masks, axis=0) if masks else None
         return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids).with_loss(self.loss)
 
-    def predict(self, X: Any, known: Any = None, ids: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, known: Any = None, ids: Any = None) -> Array:
         """The decisions."""
         decided = [done.decision for _, done in self._blocks(self.problem(X, known=known, ids=ids))]
-        said: NDArray[Any] = np.array(self.schema.classes)[np.concatenate(decided)]
+        said: Array = np.array(self.schema.classes)[np.concatenate(decided)]
         return said
 
-    def predict_proba(self, X: Any, known: Any = None, ids: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, known: Any = None, ids: Any = None) -> Doubles:
         """See `belief`."""
         problem = self.problem(X, known=known, ids=ids)
         return self.belief(problem, self.rollout(problem))
@@ -321,7 +321,7 @@ class Model:
             sequences(done, self.schema, problem.known),
         )
 
-    def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> NDArray[np.float64]:
+    def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> Doubles:
         """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's
         algorithm with class weights, of the weighted cases."""
         out = np.empty((len(done.row), self.schema.n_classes))
@@ -339,7 +339,7 @@ class Model:
             out[asked] = np.eye(self.schema.n_classes)[done.decision[asked]]
         return out
 
-    def believed(self, q: NDArray[Any]) -> NDArray[np.float64]:
+    def believed(self, q: Array) -> Doubles:
         """B, K: by the paper's algorithm, class probabilities from the values of the classes."""
         return probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
 
@@ -354,7 +354,7 @@ class Model:
         return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
 
 
-def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.float64]:
+def probabilities(expected_loss: Doubles, loss: Doubles) -> Doubles:
     """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1.
 
     For 0/1 losses p = 1 - e. Estimates are not exact, so what comes out is moved to the nearest probabilities, which keeps the
@@ -370,7 +370,7 @@ def probabilities(expected_loss: NDArray[np.float64], loss: NDArray[np.float64])
     above = (np.cumsum(ordered, 1) - 1) / np.arange(1, K + 1)
     t = np.take_along_axis(above, (ordered > above).sum(1, keepdims=True) - 1, 1)
     p = np.maximum(p - t, 1e-6)
-    made: NDArray[np.float64] = p / p.sum(1, keepdims=True)
+    made: Doubles = p / p.sum(1, keepdims=True)
     return made
 
 

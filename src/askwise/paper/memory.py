@@ -7,21 +7,19 @@ Paper: algorithm 2, add to memory
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Floats, Ints
 from askwise.core.episode import Episodes
-from askwise.core.prices import Ints
-from askwise.core.problem import Floats
 
 
 class Batch(NamedTuple):
     """E stored episodes, padded to the longest of them."""
 
     row: Ints  # E
-    action: NDArray[Any]  # E, L
+    action: Array  # E, L
     probability: Floats  # E, L
     length: Ints  # E
 
@@ -37,7 +35,7 @@ class Memory:
         self.size = 0  # how many of the places are filled
         self.next = 0  # where the next episode goes
 
-    def add(self, row: NDArray[Any], action: NDArray[Any], probability: Floats, length: NDArray[Any]) -> None:
+    def add(self, row: Array, action: Array, probability: Floats, length: Array) -> None:
         """Stores E episodes, padded to any number of steps; the oldest are overwritten."""
         capacity = len(self.row)
         E = min(len(row), capacity)
@@ -80,7 +78,7 @@ class Memory:
         """What one more stored step needs, the share of its episode's row and length not counted."""
         return self.action.itemsize + self.probability.itemsize
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """All of it, as arrays; episodes not yet there are left out."""
         longest = max(int(self.length.max(initial=1)), 1)
         n = self.size
@@ -92,7 +90,7 @@ class Memory:
             "next": np.array([self.next]),
         }
 
-    def load(self, state: dict[str, NDArray[Any]]) -> None:
+    def load(self, state: dict[str, Array]) -> None:
         """Takes over what `state` handed out."""
         n, longest = state["action"].shape
         self.row[:n], self.length[:n] = state["row"], state["length"]

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from askwise.core.arrays import Array, Floats
 from askwise.core.episode import State
-from askwise.core.problem import Floats, Schema
+from askwise.core.problem import Schema
 from askwise.errors import InputError
 
 # Makes an encoder for a schema and a width: a module from S, C + F (values, then mask) to S, `out_features`.
 Encoder = Callable[[Schema, int], nn.Module]
-Weights = dict[str, NDArray[Any]]
+Weights = dict[str, Array]
 
 
 def dense(schema: Schema, width: int) -> nn.Module:

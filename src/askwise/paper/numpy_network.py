@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Floats
 from askwise.core.episode import State
-from askwise.core.problem import Floats
 
 
 class DenseValues:
@@ -18,7 +17,7 @@ class DenseValues:
     Paper: section 3.1, dueling architecture
     """
 
-    def __init__(self, weights: Mapping[str, NDArray[Any]], dtype: Any = np.float32) -> None:
+    def __init__(self, weights: Mapping[str, Array], dtype: Any = np.float32) -> None:
         weights = {name: value.astype(dtype) for name, value in weights.items()}
         names = sorted(
             {name.rsplit(".", 1)[0] for name in weights if name.startswith("encoder.")}, key=lambda n: int(n.split(".")[1])
@@ -43,7 +42,7 @@ class DenseValues:
         return q
 
 
-def _layer(weights: Mapping[str, NDArray[Any]], name: str) -> tuple[Floats, Floats]:
+def _layer(weights: Mapping[str, Array], name: str) -> tuple[Floats, Floats]:
     return np.ascontiguousarray(weights[f"{name}.weight"].T), weights[f"{name}.bias"]
 
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, Steps, advance, measure, only_free, replay, rollout, some_rows
 from askwise.core.measures import Measure
 from askwise.core.policy import Exploring, Greedy, random_policy
-from askwise.core.prices import Ints
 from askwise.core.problem import Problem, Schema
 from askwise.paper.config import TrainConfig
 from askwise.paper.memory import Batch, Memory
@@ -311,9 +310,9 @@ class Trainer:
 
     # ------------------------------------------------------------------ checkpoints
 
-    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything the run consists of: arrays, and facts that fit into JSON."""
-        arrays: dict[str, NDArray[Any]] = {
+        arrays: dict[str, Array] = {
             "live/row": self.live.row,
             "live/mask": self.live.mask,
             "trail/action": self.trail_action,
@@ -335,7 +334,7 @@ class Trainer:
         }
         return {k: np.array(v) for k, v in arrays.items()}, facts
 
-    def load(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> None:
+    def load(self, arrays: dict[str, Array], facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the run goes on as if it had never stopped."""
         same_run(facts.get("run"), self._identity())
         same_sorts(facts, self.state()[1])

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.errors import AskwiseError, InputError
 from askwise.files import write_whole
 from askwise.texts import printable
@@ -85,13 +85,13 @@ def money(label: str, unit: str) -> str:
     return f"{label} ({printable(unit)})" if unit else label
 
 
-def known_of(report: Report) -> NDArray[np.bool_] | None:
+def known_of(report: Report) -> Bools | None:
     """N, F: what each case of the report knew from the start."""
     known = report.problem.known
     return None if known is None else known[report.episodes.row]
 
 
-def purchases(report: Report) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def purchases(report: Report) -> tuple[Ints, Ints, Ints]:
     """Every test that was bought, as (case, test, position); the first test that a case buys has position 1.
 
     What the existing classifier needed and was not held yet is bought at once, all at the position of asking it.
@@ -112,7 +112,7 @@ def purchases(report: Report) -> tuple[NDArray[np.int64], NDArray[np.int64], NDA
     return case, test, position
 
 
-def share_and_position(report: Report, group: NDArray[np.int64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def share_and_position(report: Report, group: Ints, n: int) -> tuple[Doubles, Doubles]:
     """n, F each: the share of a group's cases that buy a test, and at which position on average; NaN where nobody does."""
     case, test, position = purchases(report)
     F = report.problem.schema.n_tests

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.errors import InputError
 from askwise.plots.canvas import BLUE, COLOURS, FAINT, INK, RED, SOFT, empty, legend, money, tidy
@@ -190,7 +191,7 @@ def _limit(budget: Budget | None) -> tuple[str, float | None]:
     return "no", None
 
 
-def _cost_axis(axes: Axes, costs: NDArray[np.float64], total: float) -> float:
+def _cost_axis(axes: Axes, costs: Doubles, total: float) -> float:
     """Limits the axis and returns its right end: all of it, unless what is drawn would be squeezed into its first third."""
     dearest = float(costs.max(initial=0.0))
     right = 1.15 * dearest if 0 < 3 * dearest < total else (1.05 * max(total, dearest) or 1.0)
@@ -198,7 +199,7 @@ def _cost_axis(axes: Axes, costs: NDArray[np.float64], total: float) -> float:
     return right
 
 
-def _score_axis(axes: Axes, scores: NDArray[np.float64], matter: list[float]) -> float:
+def _score_axis(axes: Axes, scores: Doubles, matter: list[float]) -> float:
     """Limits the axis and returns its lower end: around what matters, and down to other snapshots that are not far below."""
     low, high = min(matter), max([*matter, *scores.tolist()])
     low = float(min([low, *scores[scores >= low - 0.5 * (high - low)]]))

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Doubles, Ints
 from askwise.errors import InputError
 from askwise.plots.canvas import INK, SOFT, colours_of, count, empty, inches, known_of, purchases, share_and_position, short
 from askwise.plots.models import known_by_all, model_of, used
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from askwise.evaluation import Report
     from askwise.model.model import Model
 
-Doubles = NDArray[np.float64]
 OFTEN, WHEN = "Blues", "cividis"  # both get steadily lighter or darker, so they survive a black and white printer
 
 
@@ -29,7 +28,7 @@ class Bought(NamedTuple):
 
     share: Doubles  # G, F
     position: Doubles | None  # G, F; NaN where nobody does
-    size: NDArray[np.int64]  # G
+    size: Ints  # G
     groups: list[str]
     words: str  # what the groups are
 
@@ -111,7 +110,7 @@ def _had(report: Report) -> Doubles:
     return np.zeros(report.problem.schema.n_tests) if known is None else known.mean(0)
 
 
-def _names(schema: Schema, had: NDArray[Any], tests: NDArray[np.int64]) -> list[str]:
+def _names(schema: Schema, had: Array, tests: Ints) -> list[str]:
     """Names, with a word where a test is free or was known from the start."""
     free = schema.prices.alone == 0
     names = []

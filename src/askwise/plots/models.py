@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Bools
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, tally
 from askwise.core.problem import Problem
@@ -98,6 +98,6 @@ def used(model: Model) -> Usage:
     return found
 
 
-def known_by_all(model: Model) -> NDArray[np.bool_]:
+def known_by_all(model: Model) -> Bools:
     """F: the tests that everyone knows from the start."""
     return np.isin(np.array(model.schema.tests, object), np.array(model.known, object))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Doubles, Ints
 from askwise.errors import InputError
 from askwise.plots.canvas import COLOURS, INK, SOFT, count, empty, inches, known_of, money, short
 from askwise.plots.models import known_by_all, model_of, used
@@ -31,11 +31,11 @@ MARGIN = 0.15
 class Paths(NamedTuple):
     """The P different paths, the most common first. Paths that differ only in what was cut off are one."""
 
-    tests: NDArray[np.int64]  # P, steps + 1
-    last: NDArray[np.int64]  # P: the action that ended it
-    cases: NDArray[np.int64]  # P
-    cost: NDArray[np.float64]  # P: mean, in money
-    right: NDArray[np.float64] | None  # P: share of right decisions
+    tests: Ints  # P, steps + 1
+    last: Ints  # P: the action that ended it
+    cases: Ints  # P
+    cost: Doubles  # P: mean, in money
+    right: Doubles | None  # P: share of right decisions
 
 
 def common(report: Report, steps: int) -> Paths:
@@ -56,7 +56,7 @@ def common(report: Report, steps: int) -> Paths:
     key = table[example]
     order = np.argsort(-cases, kind="stable")
 
-    def mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(values: Doubles) -> Doubles:
         return (np.bincount(path, values, minlength=len(cases)) / cases)[order]
 
     right = None if report.problem.y is None else mean((done.decision == report.truth[done.row]).astype(float))
@@ -103,7 +103,7 @@ class Node:
 def grow(paths: Paths, shown: int, names: list[str], ends: list[str]) -> Node:
     """The tree of the first `shown` paths; at every branch the most common comes first."""
 
-    def node(name: str, rows: NDArray[np.int64], depth: int) -> Node:
+    def node(name: str, rows: Ints, depth: int) -> Node:
         """`rows` are the paths, shown or not, that begin with the `depth` tests that led here."""
         found = Node(name, int(paths.cases[rows].sum()), depth)
         following = np.full(len(rows), NOTHING) if depth == paths.tests.shape[1] else paths.tests[rows, depth]
@@ -204,7 +204,7 @@ def _table(found: Paths, shown: int, unit: str) -> tuple[list[list[str]], int]:
     are any; and how many cases these are."""
     others = int(found.cases[shown:].sum())
 
-    def values(of: NDArray[np.float64]) -> list[float]:
+    def values(of: Doubles) -> list[float]:
         return [*of[:shown].tolist(), *([float(of[shown:] @ found.cases[shown:] / others)] if others else [])]
 
     cases = [*found.cases[:shown].tolist(), *([others] if others else [])]
@@ -232,7 +232,7 @@ def _note(report: Report, found: Paths, shown: int, steps: int) -> str:
     return note
 
 
-def _draw(axes: Axes, node: Node, left: NDArray[np.float64], wide: list[float], scale: float, last: NDArray[np.int64]) -> None:
+def _draw(axes: Axes, node: Node, left: Doubles, wide: list[float], scale: float, last: Ints) -> None:
     """A box with its name, and the bands from it to what follows."""
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
@@ -257,7 +257,7 @@ def _draw(axes: Axes, node: Node, left: NDArray[np.float64], wide: list[float], 
         _tip(axes, x, y, y + node.left_out * scale)
 
 
-def _shade(node: Node, last: NDArray[np.int64], strength: float) -> dict[str, Any]:
+def _shade(node: Node, last: Ints, strength: float) -> dict[str, Any]:
     """Grey for tests, the class's colour for decisions; pale, so that black text can be read on it."""
     from matplotlib.colors import to_rgb
 

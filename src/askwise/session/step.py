@@ -8,11 +8,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Bools, Floats, Ints
 from askwise.core.episode import Cases, State, chosen
 from askwise.core.policy import Constant, Looking, Mixture, View
-from askwise.core.prices import Bools, Ints
 from askwise.core.problem import Problem
 from askwise.family.calibration import free_to_come
 from askwise.frontier.hull import Point
@@ -83,7 +82,7 @@ class Step:
 class Waiting(NamedTuple):
     """A case in progress, as arrays that may be changed in place."""
 
-    values: NDArray[np.float32]  # C: 0 where unknown
+    values: Floats  # C: 0 where unknown
     held: Bools  # F
     known: Bools  # F: held, and nothing was paid for it
     open: Bools  # F: may be asked, unless it is computed from what may not
@@ -131,7 +130,7 @@ class _Told:
         self.order: list[int] = q.fixed_order.tolist() if view.coming is not None else []
         self.known, self.held, self.prices, self.waiting, self.spent = problem.known, held, prices, waiting, spent
         self.cost = np.asarray(prices.money(spent), float)
-        self.risk: NDArray[Any]  # B, K: expected loss of each decision now
+        self.risk: Array  # B, K: expected loss of each decision now
         if view.belief is not None:
             self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
             self.risk = self.belief @ model.loss

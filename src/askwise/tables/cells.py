@@ -12,13 +12,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Doubles, Ints
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables import notation
-
-Ints = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 
 NUMBER, BOOLEAN, TIME, CATEGORY, ORDINAL = KINDS = ("number", "boolean", "time", "category", "ordinal")
 EPOCH = datetime(1970, 1, 1)
@@ -265,7 +262,7 @@ def _row(found: Distinct, code: int) -> int:
     return int(np.argmax(found.codes == code))
 
 
-def _first_unhashable(values: Sequence[Any] | NDArray[Any]) -> tuple[Any, int]:
+def _first_unhashable(values: Sequence[Any] | Array) -> tuple[Any, int]:
     for row, value in enumerate(values):
         try:
             hash(value)

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array
 from askwise.errors import Doubt
 from askwise.tables import notation
 from askwise.tables.cells import Distinct, Place, as_time, distinct, is_number, label
@@ -29,7 +29,7 @@ def tell(sentences: Iterable[str]) -> None:
         warnings.warn(sentence, Doubt, stacklevel=3)
 
 
-def about_fit(X: Any, classes: NDArray[Any], categorical: Collection[str], apart: bool, seconds: float | None) -> Iterator[str]:
+def about_fit(X: Any, classes: Array, categorical: Collection[str], apart: bool, seconds: float | None) -> Iterator[str]:
     """All that there is to say before a training. `apart`: some rows are kept apart to measure on; `seconds`: its time limit."""
     rows = len(Table(X))
     yield from about_rows(rows, apart)
@@ -108,7 +108,7 @@ def _code(value: Any) -> bool:
     return not _like_number(value) and any(character.isdigit() for character in label(value))
 
 
-def _counts(values: NDArray[Any]) -> bool:
+def _counts(values: Array) -> bool:
     """Whether these are whole numbers one after the other, in any order."""
     low, high = float(values.min()), float(values.max())  # NaN where something is missing
     if high - low + 1 != len(values) or not (values[:1000] == np.floor(values[:1000])).all():
@@ -116,7 +116,7 @@ def _counts(values: NDArray[Any]) -> bool:
     return bool((values == np.floor(values)).all()) and len(np.unique(values)) == len(values)
 
 
-def about_target(classes: NDArray[Any], rows: int) -> Iterator[str]:
+def about_target(classes: Array, rows: int) -> Iterator[str]:
     """Whether the target looks like something else than a class. `classes` are sorted."""
     n = len(classes)
     whole = classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and bool((classes == np.floor(classes)).all()))

@@ -18,8 +18,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Doubles, Floats, Ints
 from askwise.errors import InputError, StateError, did_you_mean
 from askwise.tables.cells import (
     BOOLEAN,
@@ -30,8 +30,6 @@ from askwise.tables.cells import (
     ORDINAL,
     TIME,
     Distinct,
-    Doubles,
-    Ints,
     Place,
     as_labels,
     as_numbers,
@@ -41,8 +39,6 @@ from askwise.tables.cells import (
     scale_of,
 )
 from askwise.tables.frames import Table
-
-Floats = NDArray[np.float32]
 
 SCALINGS = ("columns", "one", "none")
 _OTHERS = "(other)"
@@ -77,7 +73,7 @@ class Column:
     def width(self) -> int:
         return len(self.categories) + self.others if self.kind == CATEGORY else 1
 
-    def write(self, values: Any, out: Floats, rows: NDArray[Any] | None = None) -> None:
+    def write(self, values: Any, out: Floats, rows: Array | None = None) -> None:
         """Fills `out`, rows x width. `rows`: where the values are in the table, for messages."""
         if self.kind in (CATEGORY, ORDINAL):
             out[:] = self._table[self._rows_of_codebook(as_labels(values, Place(self.name, rows)), rows)]
@@ -135,7 +131,7 @@ class Column:
             return np.arange(n, dtype=np.float64)[:, None]
         return np.eye(n + 1, self.width)
 
-    def _rows_of_codebook(self, found: Distinct, rows: NDArray[Any] | None) -> Ints:
+    def _rows_of_codebook(self, found: Distinct, rows: Array | None) -> Ints:
         """N: the line of the codebook for each row; -1, the line after it, where missing."""
         if self.kind == ORDINAL:
             for code, value in enumerate(found.values):
@@ -159,7 +155,7 @@ class Encoding:
         max_categories: int = 30,
         scaling: str = "columns",
         categorical: Iterable[str] = (),
-        rows: NDArray[Any] | None = None,
+        rows: Array | None = None,
     ) -> Encoding:
         """X: a frame, a dict of columns, an array or a list of lists; only the given `rows` of it are looked at.
 
@@ -215,7 +211,7 @@ class Encoding:
         """The columns of the matrix that `transform` makes."""
         return [name for names in self.reveals.values() for name in names]
 
-    def transform(self, X: Any, allow_absent: bool = False, rows: NDArray[Any] | None = None) -> Floats:
+    def transform(self, X: Any, allow_absent: bool = False, rows: Array | None = None) -> Floats:
         """N x C. Columns are taken by name, from an array by position; others are ignored.
 
         A column that is not there is refused, or counts as missing in every row with `allow_absent`. A category that was not seen

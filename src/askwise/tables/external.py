@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Floats, Ints
 from askwise.core.problem import Schema
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables.cells import Place, missing
@@ -44,7 +44,7 @@ class Recorded:
         said: list[Any] = np.asarray(table[self.column], dtype=object).tolist()
         return said
 
-    def check(self, said: Sequence[Any], rows: NDArray[np.int64], classes: Sequence[Any]) -> None:
+    def check(self, said: Sequence[Any], rows: Ints, classes: Sequence[Any]) -> None:
         """Refuses an answer that is missing or no class. The engine cannot be told that a case has none: only tests can lack."""
         for row in rows.tolist():
             if missing(said[row]):
@@ -87,8 +87,8 @@ def fitted_on(classifier: Any, names: Sequence[str]) -> list[str]:
 
 
 def answers(
-    external: Any, X: Any, schema: Schema, values: NDArray[np.float32], columns: Sequence[str]
-) -> NDArray[Any] | None:  # fmt: skip
+    external: Any, X: Any, schema: Schema, values: Floats, columns: Sequence[str]
+) -> Array | None:  # fmt: skip
     """What an existing classifier, if there is one, says of each row. Rows that lack something it needs get any class: it is
     never asked there."""
     if external is None:
@@ -106,7 +106,7 @@ def answers(
     return said
 
 
-def _rows_for(classifier: Any, X: Any, columns: Sequence[str], rows: NDArray[np.int64]) -> Any:
+def _rows_for(classifier: Any, X: Any, columns: Sequence[str], rows: Ints) -> Any:
     """Some rows as a fitted classifier wants them: an array in the order of the fit, if it knows no names."""
     if hasattr(classifier, "feature_names_in_") and hasattr(X, "columns"):
         table = X[fitted_on(classifier, columns_of(X))]

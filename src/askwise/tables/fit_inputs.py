@@ -6,17 +6,17 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from askwise.core.arrays import Array, Bools, Doubles
 from askwise.core.checks import labels
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables.cells import missing
 
 
-def target_of(y: Any, n: int) -> NDArray[Any]:
+def target_of(y: Any, n: int) -> Array:
     """N: the classes, none of them missing."""
     values = np.asarray(y)
     if values.ndim and len(values) != n:
@@ -27,7 +27,7 @@ def target_of(y: Any, n: int) -> NDArray[Any]:
         raise RowError("the target is missing", row, "; remove rows without a target")
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise RowError("the target is inf", int(np.argmax(np.isinf(values))), "; it must be a class")
-    flat: NDArray[Any] = np.asarray(column_or_1d(labels(values), warn=True))
+    flat: Array = np.asarray(column_or_1d(labels(values), warn=True))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # many classes are no error
@@ -37,7 +37,7 @@ def target_of(y: Any, n: int) -> NDArray[Any]:
     return flat
 
 
-def weights_of(given: Any, n: int) -> NDArray[np.float64] | None:
+def weights_of(given: Any, n: int) -> Doubles | None:
     """N: how much each row counts; None where all count alike."""
     if given is None:
         return None
@@ -55,7 +55,7 @@ def weights_of(given: Any, n: int) -> NDArray[np.float64] | None:
     return None if np.ptp(values) == 0 else values / values.max()  # so that sums stay finite
 
 
-def known_of(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], NDArray[np.bool_] | None]:
+def known_of(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], Bools | None]:
     """Names of tests that everyone knows, or a mask of what each row knows."""
     if given is None:
         return (), None

@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Ints
 from askwise.core.problem import Schema
 from askwise.errors import OUTSIDE, REFUSE, InputError, did_you_mean
 from askwise.tables.cells import BOOLEAN, CATEGORY, EPOCH, NUMBER, ORDINAL, TIME, as_time, label, missing, right
@@ -50,7 +50,7 @@ class Form:
     def __init__(self, schema: Schema, encoding: Encoding) -> None:
         self.tests = {name: i for i, name in enumerate(schema.tests)}
         self._parts: list[list[Column]] = [[] for _ in schema.tests]
-        self.columns: list[slice | NDArray[np.int64]] = []  # of each test: the columns of the engine it fills
+        self.columns: list[slice | Ints] = []  # of each test: the columns of the engine it fills
         at = 0
         for part in encoding.parts:
             self._parts[schema.owner[at]].append(part)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.core import checks
+from askwise.core.arrays import Array
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import excel, textfiles
 from askwise.tables.cells import label
@@ -33,7 +33,7 @@ class Table:
     With `rows`, only these are looked at; nothing is copied before a column is asked for.
     """
 
-    def __init__(self, X: Any, rows: NDArray[Any] | None = None) -> None:
+    def __init__(self, X: Any, rows: Array | None = None) -> None:
         if hasattr(type(X), "toarray"):  # of the type: a frame may have a column of this name
             raise InputError("the data is a sparse matrix; make it an array with its method toarray()")
         self.named = isinstance(X, Mapping) or hasattr(X, "columns")
@@ -80,14 +80,14 @@ def _keys(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(type(X), "column_names") else X.columns)
 
 
-def _matrix(X: Any) -> NDArray[Any]:
+def _matrix(X: Any) -> Array:
     data = _array(X)
     if data.ndim != 2:
         raise InputError(f"the data has shape {data.shape}; it must be rows x columns")
     return data
 
 
-def _array(X: Any) -> NDArray[Any]:
+def _array(X: Any) -> Array:
     """Rows x columns, or one column. Lists that mix words and numbers keep both, where NumPy would make all of them words."""
     try:
         data = np.asarray(X)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askwise.core import checks
+from askwise.core.arrays import Doubles
 from askwise.errors import InputError, quoted
 from askwise.tables.frames import read_cells
 from askwise.tables.notation import ambiguous, plain
@@ -37,7 +37,7 @@ def amount(text: str, what: str) -> str:
     return plain(text, ",") or plain(text, ".") or text if "," in text else text
 
 
-def loss_of(path: Path, classes: list[Any]) -> NDArray[np.float64]:
+def loss_of(path: Path, classes: list[Any]) -> Doubles:
     """A loss matrix with named rows and columns, in the order of the classes."""
     rows = read_cells(path)
     if not rows:

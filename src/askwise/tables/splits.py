@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Array, Ints
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.tables.encoding import Encoding
 
-Rows = NDArray[np.int64]
+Rows = Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Split:
     test: Problem
 
 
-def stratified(y: NDArray[Any], shares: tuple[float, ...], seed: int) -> list[Rows]:
+def stratified(y: Array, shares: tuple[float, ...], seed: int) -> list[Rows]:
     """Rows in parts of the given shares, each class spread over all parts alike."""
     if abs(sum(shares) - 1) > 1e-9:
         raise InputError(f"the shares of a split are {shares}; they must add up to 1")
@@ -87,8 +87,8 @@ def _listed_pair(pair: Any) -> Any:
 
 
 def split(
-    X: Mapping[str, NDArray[Any]],
-    y: NDArray[Any],
+    X: Mapping[str, Array],
+    y: Array,
     classes: Sequence[Any],
     rows: Sequence[Rows],
     *,

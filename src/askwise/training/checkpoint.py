@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
-from numpy.typing import NDArray
 
+from askwise.core.arrays import Arrays
 from askwise.core.measures import Measure
 from askwise.errors import AskwiseError, StateError, quoted
 
-Arrays = dict[str, NDArray[Any]]
 State = tuple[Arrays, dict[str, Any]]
 
 

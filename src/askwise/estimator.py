@@ -244,9 +244,18 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if watch is None and self.verbose:
             watch = Progress(self.time_limit, self.unit, every=True)
         learned = learn(
-            self.algorithm, problem, validation, budget, self.config, seed, self.n_restarts, encoder=self.network,
-            time_limit=self.time_limit, watch=watch, **more,
-        )  # fmt: skip
+            self.algorithm,
+            problem,
+            validation,
+            budget,
+            self.config,
+            seed,
+            self.n_restarts,
+            encoder=self.network,
+            time_limit=self.time_limit,
+            watch=watch,
+            **more,
+        )
         model = Model(
             schema=problem.schema,
             encoding=ready.encoding,

@@ -66,9 +66,20 @@ def learn(
     if isinstance(watch, Progress):
         resume = more.get("resume")
         watch.begin(config.max_steps, restarts, None if resume is None else checks.seconds(resume[1], "spent"))
-    learned, seconds = call(problem, validation, budget, config, seed, restarts, encoder, {
-        "time_limit": time_limit, "watch": watch, **more,
-    })  # fmt: skip
+    learned, seconds = call(
+        problem,
+        validation,
+        budget,
+        config,
+        seed,
+        restarts,
+        encoder,
+        {
+            "time_limit": time_limit,
+            "watch": watch,
+            **more,
+        },
+    )
     facts = {
         "algorithm": algorithm,
         "config": config.to_dict(),
@@ -82,21 +93,26 @@ def learn(
 
 
 def _paper(
-    problem: Problem, validation: Problem, budget: Budget, config: TrainConfig, seed: int, restarts: int, encoder: Any,
+    problem: Problem,
+    validation: Problem,
+    budget: Budget,
+    config: TrainConfig,
+    seed: int,
+    restarts: int,
+    encoder: Any,
     more: dict[str, Any],
-) -> tuple[Learned, float]:  # fmt: skip
+) -> tuple[Learned, float]:
     from askwise.methods import paper
     from askwise.paper.network import dense
 
-    runs = [
-        paper.run(problem, validation, budget, config, seed + i, encoder=encoder or dense, **more) for i in range(restarts)
-    ]  # fmt: skip
+    runs = [paper.run(problem, validation, budget, config, seed + i, encoder=encoder or dense, **more) for i in range(restarts)]
     best = min(runs, key=lambda run: run.history.value(budget))
     history = best.history
     points = [
         Point(float(r.lam), replace(r.validation, cost=r.cost), history.weights.get(i))
-        for i, r in enumerate(history.records) if i == 0 or i in history.weights
-    ]  # fmt: skip
+        for i, r in enumerate(history.records)
+        if i == 0 or i in history.weights
+    ]
     records = [[r.step, r.lam, r.train.cost, r.validation.loss, r.validation.accuracy] for r in history.records]
     at_once = decide_at_once(problem).q.classes  # type: ignore[attr-defined]
     points.sort(key=lambda p: (p.cost, p.weights is not None))
@@ -104,9 +120,15 @@ def _paper(
 
 
 def _family(
-    problem: Problem, validation: Problem, budget: Budget, config: FamilyConfig, seed: int, restarts: int, encoder: Any,
+    problem: Problem,
+    validation: Problem,
+    budget: Budget,
+    config: FamilyConfig,
+    seed: int,
+    restarts: int,
+    encoder: Any,
     more: dict[str, Any],
-) -> tuple[Learned, float]:  # fmt: skip
+) -> tuple[Learned, float]:
     from askwise.methods import family
 
     cap = budget.cap(problem.schema.prices)

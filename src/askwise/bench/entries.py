@@ -21,13 +21,29 @@ Row = dict[str, Any]
 UNSAID: Row = {"budget": None, "remove": 0.0, "imputation": None, "options": {}}
 NUMBER = (int, float)
 TASK: dict[str, Any] = {  # of what kind each must be
-    "data": str, "method": str, "label": str, "seed": int, "minutes": NUMBER, "budget": (dict, type(None)), "remove": NUMBER,
-    "imputation": (str, type(None)), "options": dict,
-}  # fmt: skip
+    "data": str,
+    "method": str,
+    "label": str,
+    "seed": int,
+    "minutes": NUMBER,
+    "budget": (dict, type(None)),
+    "remove": NUMBER,
+    "imputation": (str, type(None)),
+    "options": dict,
+}
 BESIDE: dict[str, Any] = {
-    "resampled": list, "accuracy_at": dict, "cost_at": dict, "columns": list, "validation": list, "test": list,
-    "cost_interval": list, "score_interval": list, "versions": dict, "most_rows": dict, "source": dict,
-}  # fmt: skip
+    "resampled": list,
+    "accuracy_at": dict,
+    "cost_at": dict,
+    "columns": list,
+    "validation": list,
+    "test": list,
+    "cost_interval": list,
+    "score_interval": list,
+    "versions": dict,
+    "most_rows": dict,
+    "source": dict,
+}
 STATUS = ("done", "refused", "failed")
 
 

@@ -36,9 +36,13 @@ class Nest:
         environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # of Dask's workers: with it arrays take memory anew each time
         self.said = tempfile.TemporaryFile()  # noqa: SIM115  why it could not start, if it could not
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "askwise.bench.fork_server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said,
-            env=environment, start_new_session=True,  # Ctrl-C is for whoever reads the rows, who then closes the nest
-        )  # fmt: skip
+            [sys.executable, "-m", "askwise.bench.fork_server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for whoever reads the rows, who then closes the nest
+        )
 
     def run(self, task: Task, data: Path) -> dict[str, Any]:
         """The row of a task whose data is in this file."""

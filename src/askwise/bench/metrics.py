@@ -40,8 +40,9 @@ def found(policy: Policy, problem: Problem, budget: Budget) -> Found:
     report = evaluate(policy, problem, budget)
     said = leaning(policy, problem, report.episodes, budget.cap(problem.schema.prices))
     area = None if said is None else auroc(said, report.truth)
-    return Found(report.cost_per_case, report.episodes.loss,
-                 [report.cost, report.loss, report.accuracy, report.balanced_accuracy, area])  # fmt: skip
+    return Found(
+        report.cost_per_case, report.episodes.loss, [report.cost, report.loss, report.accuracy, report.balanced_accuracy, area]
+    )
 
 
 # ---------------------------------------------------------------------- AUROC
@@ -99,9 +100,13 @@ def auroc(said: ArrayLike, truth: ArrayLike) -> float | None:
 
 
 def frontier(
-    validation: Sequence[Found], test: Sequence[Found], stake: float, total: float,
-    accuracy_at: Sequence[float] | None, cost_at: Sequence[float],
-) -> dict[str, Any]:  # fmt: skip
+    validation: Sequence[Found],
+    test: Sequence[Found],
+    stake: float,
+    total: float,
+    accuracy_at: Sequence[float] | None,
+    cost_at: Sequence[float],
+) -> dict[str, Any]:
     """The paper's metric and what is read off the curve. The first of each is deciding at once."""
     chosen_on = [(float(f.cost.mean()), score(float(f.loss.mean()), stake)) for f in validation]
     cost, loss = (np.stack([getattr(f, name) for f in test], 1) for name in ("cost", "loss"))  # N, P
@@ -116,11 +121,13 @@ def frontier(
     again = [drawn(*means).area for means in zip(resampled(cost), resampled(loss), strict=True)]
     at = [share * total for share in SHARES] if accuracy_at is None else accuracy_at
     return {
-        "chosen": whole.chosen.tolist(), "curve": [whole.cost.tolist(), whole.score.tolist()], "area": whole.area,
+        "chosen": whole.chosen.tolist(),
+        "curve": [whole.cost.tolist(), whole.score.tolist()],
+        "area": whole.area,
         "resampled": [round(area, 5) for area in again],
         "accuracy_at": {f"{c:g}": float(np.interp(c, whole.cost, whole.score)) for c in at},
         "cost_at": {f"{s:g}": least_cost(whole.cost, whole.score, s) for s in cost_at},
-    }  # fmt: skip
+    }
 
 
 def score(loss: Any, stake: float) -> Any:
@@ -158,10 +165,17 @@ def single(test: Found, stake: float) -> dict[str, Any]:
     cost, loss, accuracy, balanced, area = test.means
     costs, scores = resampled(test.cost), score(resampled(test.loss), stake)
     return {
-        "cost": cost, "cost_interval": interval(costs), "loss": loss, "accuracy": accuracy, "balanced_accuracy": balanced,
-        "auroc": area, "score": score(loss, stake), "score_interval": interval(scores), "most": float(test.cost.max()),
+        "cost": cost,
+        "cost_interval": interval(costs),
+        "loss": loss,
+        "accuracy": accuracy,
+        "balanced_accuracy": balanced,
+        "auroc": area,
+        "score": score(loss, stake),
+        "score_interval": interval(scores),
+        "most": float(test.cost.max()),
         "resampled_scores": [round(float(s), 5) for s in scores],
-    }  # fmt: skip
+    }
 
 
 def interval(samples: Doubles) -> list[float]:

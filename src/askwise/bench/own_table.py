@@ -53,12 +53,16 @@ def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | No
     labels = checks.labels(y.to_numpy(), f"the target {target!r}")
     classes = np.unique(labels).tolist()
     if 2 * len(classes) > len(labels):
-        raise InputError(f"the target {target!r} has {len(classes)} different values in {len(labels)} rows; it must be a class "
-                         "that many rows share, so put the values of a number into groups first")  # fmt: skip
+        raise InputError(
+            f"the target {target!r} has {len(classes)} different values in {len(labels)} rows; it must be a class "
+            "that many rows share, so put the values of a number into groups first"
+        )
     rows = stratified(labels, tuple(source.get("shares", SHARES)), seed)
     if not all(map(len, rows)):
-        raise InputError(f"`shares` of {source['file']!r} is {source.get('shares', SHARES)}; training, validation and test must "
-                         f"each get some of its {len(labels)} rows")  # fmt: skip
+        raise InputError(
+            f"`shares` of {source['file']!r} is {source.get('shares', SHARES)}; training, validation and test must "
+            f"each get some of its {len(labels)} rows"
+        )
     doubts.tell(
         [*doubts.about_target(np.array(classes), len(labels)), *doubts.about_columns(columns, source.get("categorical", ()))]
     )

@@ -166,12 +166,24 @@ def _tasks(settings: dict[str, Any], d: dict[str, Any], m: dict[str, Any], folde
     """All tasks of one method on one data set."""
     most = {**MOST_ROWS, **settings.get("most_rows", {})}
     base = Task(
-        data=d["name"], method=m["name"], label=m["label"], seed=0, minutes=settings.get("minutes", 1.0), budget=None, remove=0.0,
-        imputation=m.get("imputation"), options=m.get("options", {}), class_weight=settings.get("class_weight"),
-        most_rows={part: most[part] for part in PARTS}, threads=settings.get("threads", 1), source=d.get("source"),
-        accuracy_at=settings.get("accuracy_at"), cost_at=settings.get("cost_at", Task.cost_at),
-        kill_after=settings.get("kill_after"), folder=str(folder),
-    )  # fmt: skip
+        data=d["name"],
+        method=m["name"],
+        label=m["label"],
+        seed=0,
+        minutes=settings.get("minutes", 1.0),
+        budget=None,
+        remove=0.0,
+        imputation=m.get("imputation"),
+        options=m.get("options", {}),
+        class_weight=settings.get("class_weight"),
+        most_rows={part: most[part] for part in PARTS},
+        threads=settings.get("threads", 1),
+        source=d.get("source"),
+        accuracy_at=settings.get("accuracy_at"),
+        cost_at=settings.get("cost_at", Task.cost_at),
+        kill_after=settings.get("kill_after"),
+        folder=str(folder),
+    )
     axes = settings.get("remove", (0.0,)), settings.get("budgets", (None,)), settings.get("seeds", (0,))
     return [replace(base, remove=share, budget=budget, seed=seed) for share, budget, seed in itertools.product(*axes)]
 
@@ -214,9 +226,12 @@ def _data(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
     own_table.check(folder, source)
     with path.open("rb") as stream:
         checksum = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
-    return {**entry, "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
-            "without": _names(entry.get("without", []), f"`without` of {file!r}"),
-            "source": {**source, "sha256": checksum}}  # fmt: skip
+    return {
+        **entry,
+        "name": _word(entry.get("name", path.name.split(".")[0]), "name"),
+        "without": _names(entry.get("without", []), f"`without` of {file!r}"),
+        "source": {**source, "sha256": checksum},
+    }
 
 
 def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
@@ -229,8 +244,12 @@ def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
         from askwise.tables.lists import lines
 
         source["costs"] = {row["test"]: row["cost"] for row in lines(folder / source["costs"], ("test", "cost"))}
-    for key, shape in (("costs", "{age = 2}"), ("setup", '{draw = {cost = 2, tests = ["sugar"]}}'),
-                       ("derived", '{index = ["weight", "height"]}'), ("reveals", '{form = ["age", "smoker"]}')):  # fmt: skip
+    for key, shape in (
+        ("costs", "{age = 2}"),
+        ("setup", '{draw = {cost = 2, tests = ["sugar"]}}'),
+        ("derived", '{index = ["weight", "height"]}'),
+        ("reveals", '{form = ["age", "smoker"]}'),
+    ):
         if not isinstance(source.get(key, {}), dict):
             raise InputError(f"`{key}` of {file!r} is {source[key]!r}; it must be a table like {shape}")
     for key in ("derived", "reveals"):
@@ -245,8 +264,9 @@ def _source(entry: dict[str, Any], file: str, folder: Path) -> dict[str, Any]:
         given = shares if isinstance(shares, list) else []
         numbers = [_number(share, f"a share in `shares` of {file!r}") for share in given]
         if len(numbers) != len(PARTS) or not all(numbers) or abs(sum(numbers) - 1) > 1e-9:
-            raise InputError(f"`shares` of {file!r} is {shares!r}; it must be three shares above 0, for {', '.join(PARTS)}, that "
-                             "add up to 1")  # fmt: skip
+            raise InputError(
+                f"`shares` of {file!r} is {shares!r}; it must be three shares above 0, for {', '.join(PARTS)}, that add up to 1"
+            )
     return source
 
 
@@ -365,10 +385,17 @@ def _numbers(given: Any, key: str) -> tuple[float, ...]:
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "seeds": _seeds, "minutes": partial(_minutes, key="minutes"), "budgets": _budgets, "remove": _shares, "most_rows": _rows,
-    "class_weight": _weight, "threads": _threads, "accuracy_at": partial(_numbers, key="accuracy_at"),
-    "cost_at": partial(_numbers, key="cost_at"), "kill_after": partial(_minutes, key="kill_after"),
-}  # fmt: skip
+    "seeds": _seeds,
+    "minutes": partial(_minutes, key="minutes"),
+    "budgets": _budgets,
+    "remove": _shares,
+    "most_rows": _rows,
+    "class_weight": _weight,
+    "threads": _threads,
+    "accuracy_at": partial(_numbers, key="accuracy_at"),
+    "cost_at": partial(_numbers, key="cost_at"),
+    "kill_after": partial(_minutes, key="kill_after"),
+}
 
 
 def _number(given: Any, what: str) -> float:

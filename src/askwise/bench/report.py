@@ -185,16 +185,38 @@ def plan_table(rows: Sequence[Row]) -> Table:
     for (plan, data, label), of in asked.items():
         tasks = [row["task"] for row in of]
         options = dict.fromkeys(json.dumps(t["options"], sort_keys=True) for t in tasks if t["options"])
-        lines.append((
-            plan, data, label, " ".join(dict.fromkeys(t["method"] for t in tasks)), _all(t["seed"] for t in tasks),
-            _all(t["minutes"] for t in tasks),
-            "; ".join(dict.fromkeys(budget_words(t["budget"]) if t["budget"] else "frontier" for t in tasks)),
-            _all(t["remove"] for t in tasks), ", ".join(dict.fromkeys(str(t["imputation"] or "no") for t in tasks)),
-            "; ".join(options) or tables.NOTHING, ", ".join(dict.fromkeys(str(row.get("class_weight") or "no") for row in of)),
-            "; ".join(dict.fromkeys(limits_words(row) for row in of)), _all(row.get("threads", 1) for row in of),
-        ))  # fmt: skip
-    head = ("plan", "data", "label", "method", "seeds", "minutes", "budgets", "share removed", "imputation", "options",
-            "class weights", "at most so many rows", "threads")  # fmt: skip
+        lines.append(
+            (
+                plan,
+                data,
+                label,
+                " ".join(dict.fromkeys(t["method"] for t in tasks)),
+                _all(t["seed"] for t in tasks),
+                _all(t["minutes"] for t in tasks),
+                "; ".join(dict.fromkeys(budget_words(t["budget"]) if t["budget"] else "frontier" for t in tasks)),
+                _all(t["remove"] for t in tasks),
+                ", ".join(dict.fromkeys(str(t["imputation"] or "no") for t in tasks)),
+                "; ".join(options) or tables.NOTHING,
+                ", ".join(dict.fromkeys(str(row.get("class_weight") or "no") for row in of)),
+                "; ".join(dict.fromkeys(limits_words(row) for row in of)),
+                _all(row.get("threads", 1) for row in of),
+            )
+        )
+    head = (
+        "plan",
+        "data",
+        "label",
+        "method",
+        "seeds",
+        "minutes",
+        "budgets",
+        "share removed",
+        "imputation",
+        "options",
+        "class weights",
+        "at most so many rows",
+        "threads",
+    )
     return Table("What was asked for", head, tuple(lines))
 
 

@@ -37,8 +37,10 @@ def numbered(path: Path) -> Iterator[tuple[int, Row | None]]:
 def check(path: Path) -> None:
     """Refuses a file that is there and begins with something else than a row; of the first row a crash may have left little."""
     if is_special(path) and str(path) != os.devnull:
-        raise InputError(f"the rows cannot be written to {str(path)!r}: that is a device or a pipe, and they are read again when "
-                         "the bench continues; name a file")  # fmt: skip
+        raise InputError(
+            f"the rows cannot be written to {str(path)!r}: that is a device or a pipe, and they are read again when "
+            "the bench continues; name a file"
+        )
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -50,8 +50,12 @@ def pack(parts: Split) -> bytes:
     arrays = {f"{name}/{what}": getattr(getattr(parts, name), what) for name in PARTS for what in _ROWS}
     arrays |= {f"prices/{what}": getattr(prices, what) for what in _PRICES}
     arrays |= {"owner": schema.owner, "external_needs": schema.external_needs, "loss": parts.train.loss}
-    facts = {"columns": schema.columns, "tests": schema.tests, "classes": [_plain(c) for c in schema.classes],
-             "unit": str(prices.unit)}  # fmt: skip
+    facts = {
+        "columns": schema.columns,
+        "tests": schema.tests,
+        "classes": [_plain(c) for c in schema.classes],
+        "unit": str(prices.unit),
+    }
     return save({k: np.ascontiguousarray(v) for k, v in arrays.items() if v is not None}, {"facts": json.dumps(facts)})
 
 
@@ -63,8 +67,14 @@ def unpack(path: Path) -> Split:
         facts = json.loads(file.metadata()["facts"])
         arrays: dict[str, Array] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     prices = Prices(unit=Fraction(facts["unit"]), **{what: arrays[f"prices/{what}"] for what in _PRICES})
-    schema = Schema(tuple(facts["columns"]), tuple(facts["tests"]), tuple(facts["classes"]), arrays["owner"], prices,
-                    arrays.get("external_needs"))  # fmt: skip
+    schema = Schema(
+        tuple(facts["columns"]),
+        tuple(facts["tests"]),
+        tuple(facts["classes"]),
+        arrays["owner"],
+        prices,
+        arrays.get("external_needs"),
+    )
 
     def part(name: str) -> Problem:
         rows = {what: arrays.get(f"{name}/{what}") for what in _ROWS}

@@ -47,11 +47,18 @@ def areas(data: str, of: Sequence[Entry]) -> Table:
     ordered = sorted(of, key=lambda e: -e.area)
     for entry, first in zip(ordered, best([e.area for e in ordered]), strict=True):
         area = spread(entry.numbers("area"), 4)
-        lines.append((
-            entry.name, Strong(area) if first else area, between(entry.interval, 4), str(len(entry.rows)),
-            f"{entry.rows[0]['task']['minutes']:g}", spread(entry.numbers("minutes_taken"), 2), _most(entry, "memory_mb"),
-            f"{_most(entry, 'n_train')} / {_most(entry, 'n_test')}",
-        ))  # fmt: skip
+        lines.append(
+            (
+                entry.name,
+                Strong(area) if first else area,
+                between(entry.interval, 4),
+                str(len(entry.rows)),
+                f"{entry.rows[0]['task']['minutes']:g}",
+                spread(entry.numbers("minutes_taken"), 2),
+                _most(entry, "memory_mb"),
+                f"{_most(entry, 'n_train')} / {_most(entry, 'n_test')}",
+            )
+        )
     return Table(f"{data}: area under the frontier", head, tuple(lines))
 
 
@@ -124,18 +131,40 @@ def _best_point(row: Row) -> dict[str, Any] | None:
 
 def budgets(data: str, of: Sequence[Entry]) -> Table:
     """What was wanted, and what came out on test cases."""
-    head = ("method", "budget", "seeds", "mean cost", "95 % interval", "dearest case", "kept", "score", "95 % interval",
-            "accuracy", "balanced accuracy", "auroc", "minutes taken")  # fmt: skip
+    head = (
+        "method",
+        "budget",
+        "seeds",
+        "mean cost",
+        "95 % interval",
+        "dearest case",
+        "kept",
+        "score",
+        "95 % interval",
+        "accuracy",
+        "balanced accuracy",
+        "auroc",
+        "minutes taken",
+    )
     lines = []
     for e in of:
         costs, scores = (_interval(e, name) for name in ("cost_interval", "score_interval"))
         dearest = e.numbers("most")
-        lines.append((
-            e.name, budget_words(e.budget), str(len(e.rows)), spread(e.numbers("cost"), 2), between(costs, 2),
-            f"{max(dearest):.4g}" if dearest else NOTHING, kept(e), spread(e.numbers("score"), 4), between(scores, 4),
-            *(spread(e.numbers(name), 4) for name in ("accuracy", "balanced_accuracy", "auroc")),
-            spread(e.numbers("minutes_taken"), 2),
-        ))  # fmt: skip
+        lines.append(
+            (
+                e.name,
+                budget_words(e.budget),
+                str(len(e.rows)),
+                spread(e.numbers("cost"), 2),
+                between(costs, 2),
+                f"{max(dearest):.4g}" if dearest else NOTHING,
+                kept(e),
+                spread(e.numbers("score"), 4),
+                between(scores, 4),
+                *(spread(e.numbers(name), 4) for name in ("accuracy", "balanced_accuracy", "auroc")),
+                spread(e.numbers("minutes_taken"), 2),
+            )
+        )
     return Table(f"{data}: budgets", head, tuple(lines))
 
 
@@ -214,10 +243,16 @@ def times(found: Sequence[Row]) -> Table:
         shares = [
             r["minutes_taken"] / r["task"]["minutes"] for r in rows if is_number(r.get("minutes_taken")) and r["task"]["minutes"]
         ]
-        lines.append((
-            label, str(len(rows)), f"{sum(taken):.1f}", spread(taken, 2),
-            f"{100 * statistics.mean(shares):.0f} %" if shares else NOTHING, f"{max(memory):.0f}" if memory else NOTHING,
-        ))  # fmt: skip
+        lines.append(
+            (
+                label,
+                str(len(rows)),
+                f"{sum(taken):.1f}",
+                spread(taken, 2),
+                f"{100 * statistics.mean(shares):.0f} %" if shares else NOTHING,
+                f"{max(memory):.0f}" if memory else NOTHING,
+            )
+        )
     head = ("method", "tasks done", "minutes in all", "minutes a task", "of the time given", "most memory, MB")
     return Table("Times", head, tuple(lines))
 

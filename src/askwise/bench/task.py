@@ -62,9 +62,14 @@ def measured(task: Task, learn: Learn, parts: Split) -> Row:
     judge, test, budget = validation.with_loss(train.loss), parts.test.with_loss(train.loss), task.cap
     total = float(train.schema.prices.money(train.schema.prices.total))
     row: Row = {
-        "minutes_taken": round(taken, 4), "n_train": len(train), "n_validation": len(judge), "n_test": len(test),
-        "total": total, "stake": train.stake, "columns": list(metrics.COLUMNS),
-    }  # fmt: skip
+        "minutes_taken": round(taken, 4),
+        "n_train": len(train),
+        "n_validation": len(judge),
+        "n_test": len(test),
+        "total": total,
+        "stake": train.stake,
+        "columns": list(metrics.COLUMNS),
+    }
     if task.budget is None:
         policies = [decide_at_once(train), *policies]
     on_judge, on_test = ([metrics.found(policy, problem, budget) for policy in policies] for problem in (judge, test))

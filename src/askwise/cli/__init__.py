@@ -88,12 +88,15 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument("--ids", metavar="COLUMN", help="column with the names of the cases; it is not a test")
     fit.add_argument("--external", metavar="COLUMN", help="column with the answers of a classifier you already have")
     fit.add_argument("--external-needs", metavar="NAMES", help="tests it needs, separated by commas (default: all)")
-    fit.add_argument("--algorithm", choices=["family", "paper"], default="family",
-                     help="one training for every price and every budget (default), or the paper's, for one budget")  # fmt: skip
+    fit.add_argument(
+        "--algorithm",
+        choices=["family", "paper"],
+        default="family",
+        help="one training for every price and every budget (default), or the paper's, for one budget",
+    )
     fit.add_argument("--restarts", type=int, default=1, metavar="N", help="train N times, keep the best")
     fit.add_argument("--seed", type=int, default=0)
-    fit.add_argument("--time-limit", metavar="TIME",
-                     help="for each training: 90, 90s, 5m, 1h (default: by the size of the data)")  # fmt: skip
+    fit.add_argument("--time-limit", metavar="TIME", help="for each training: 90, 90s, 5m, 1h (default: by the size of the data)")
     fit.add_argument("--resume", action="store_true", help="continue an interrupted fit with the same --out")
     fit.add_argument("--unit", default="", help="unit of the prices, for display")
     fit.add_argument("--out", type=Path, metavar="FILE", help="model to write (default: model.askwise, or the data's name)")
@@ -106,10 +109,15 @@ def parser() -> argparse.ArgumentParser:
     predict.add_argument("cases", type=Path, help="CSV, .xlsx or Parquet file, or a folder of Parquet files, with a row per case")
     _reading(predict)
     predict.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it comes first in the output")
-    predict.add_argument("--out", type=Path, metavar="FILE",
-                         help="file to write: .parquet, otherwise CSV, or JSON with --json (default: print)")  # fmt: skip
-    predict.add_argument("--engine", default="local", metavar="ENGINE",
-                         help="for Parquet: local (default), dask for a cluster of this machine, dask://HOST:PORT")  # fmt: skip
+    predict.add_argument(
+        "--out", type=Path, metavar="FILE", help="file to write: .parquet, otherwise CSV, or JSON with --json (default: print)"
+    )
+    predict.add_argument(
+        "--engine",
+        default="local",
+        metavar="ENGINE",
+        help="for Parquet: local (default), dask for a cluster of this machine, dask://HOST:PORT",
+    )
     _budget(predict)
     _json(predict)
 
@@ -181,8 +189,12 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("plan", type=Path, help="TOML file, see docs/bench.md")
     bench.add_argument("--out", type=Path, metavar="FILE", help="rows, one JSON object a line (default: PLAN with .jsonl)")
     bench.add_argument("--processes", type=int, metavar="N", help="tasks at a time on this machine (default: one for each core)")
-    bench.add_argument("--engine", default="local", metavar="ENGINE",
-                       help="local (default), dask for a cluster on this machine, or dask://HOST:PORT")  # fmt: skip
+    bench.add_argument(
+        "--engine",
+        default="local",
+        metavar="ENGINE",
+        help="local (default), dask for a cluster on this machine, or dask://HOST:PORT",
+    )
     bench.add_argument("--dry-run", action="store_true", help="only show what would run")
 
     report = command(

@@ -76,8 +76,9 @@ def _check_replaced(trace: Path) -> None:
         found = None
     first = found[0] if isinstance(found, list) and found else found
     if not isinstance(first, dict) or first.get("format") != TRACE:
-        raise InputError(f"the record cannot be written to {str(trace)!r}: that file exists and is not a record of sessions; "
-                         "name another file")  # fmt: skip
+        raise InputError(
+            f"the record cannot be written to {str(trace)!r}: that file exists and is not a record of sessions; name another file"
+        )
 
 
 def _talk(session: Session) -> None:
@@ -226,8 +227,10 @@ def _why(session: Session, step: Step) -> str:
 
 def _decision(session: Session, step: Step) -> str:
     everything = session.model.schema.prices.money(session.model.schema.prices.total)
-    return (f"decision: {printable(step.decision)} ({_sure(session, step)}), cost {_money(session, step.cost)} of "
-            f"{_money(session, everything)}; {step.reason}")  # fmt: skip
+    return (
+        f"decision: {printable(step.decision)} ({_sure(session, step)}), cost {_money(session, step.cost)} of "
+        f"{_money(session, everything)}; {step.reason}"
+    )
 
 
 # ---------------------------------------------------------------------- rows of a file
@@ -266,8 +269,11 @@ def simulated(model: Model, table: Any, names: list[str], ids: Any = None, budge
     tests, form = model.schema.tests, model.form
     columns = {field.column for test in tests for field in form.fields(test)}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*(table[c].tolist() for c in columns), strict=True)]
-    lacks = [[]] * len(rows) if problem.available is None else [[t for t, has in zip(tests, row, strict=True) if not has]
-                                                                for row in problem.available.tolist()]  # fmt: skip
+    lacks = (
+        [[]] * len(rows)
+        if problem.available is None
+        else [[t for t, has in zip(tests, row, strict=True) if not has] for row in problem.available.tolist()]
+    )
 
     def result(test: str) -> Any:
         fields = [field.column for field in form.fields(test)]
@@ -275,12 +281,23 @@ def simulated(model: Model, table: Any, names: list[str], ids: Any = None, budge
 
     everyone = [t for t in model.known if t in tests]
     return decide_many(
-        model, rows, {test: result(test) for test in tests}, case_ids=names, budget=budget, refused=lacks,
+        model,
+        rows,
+        {test: result(test) for test in tests},
+        case_ids=names,
+        budget=budget,
+        refused=lacks,
         known=[{t: result(t)(row) for t in everyone if t not in gone} for row, gone in zip(rows, lacks, strict=True)],
         draws=uniform(problem.keys, model.seed).tolist(),
-    )  # fmt: skip
+    )
 
 
 def _record(name: str, d: Decided) -> dict[str, Any]:
-    return {"case": name, "cost": d.cost, "prediction": d.decision, "probability": d.probability, "tests": list(d.tests),
-            "answers": d.session.answers}  # fmt: skip
+    return {
+        "case": name,
+        "cost": d.cost,
+        "prediction": d.decision,
+        "probability": d.probability,
+        "tests": list(d.tests),
+        "answers": d.session.answers,
+    }

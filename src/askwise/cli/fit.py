@@ -167,8 +167,10 @@ def _check_out(out: Path, given: argparse.Namespace) -> None:
     strange = [path for path in beside(out) if path.exists() and not old]
     strange += [state] if state.exists() and not given.resume and not is_kind(state, STATE) else []
     if strange:
-        raise InputError(f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}; "
-                         "move it, or name another file")  # fmt: skip
+        raise InputError(
+            f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}; "
+            "move it, or name another file"
+        )
     if given.restarts != 1 and given.resume:
         raise InputError("--resume continues one training, so it cannot be combined with --restarts")
     check_drawable()
@@ -204,11 +206,15 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     usual = "balanced" if given.data == "thyroid" and given.loss is None else "none"
     weight = given.class_weight or usual
     classifier = CostlyClassifier(
-        budget=None if budget == Budget() else budget, class_weight=None if weight == "none" else weight,
-        n_restarts=given.restarts, algorithm=given.algorithm, time_limit=limit, random_state=given.seed,
+        budget=None if budget == Budget() else budget,
+        class_weight=None if weight == "none" else weight,
+        n_restarts=given.restarts,
+        algorithm=given.algorithm,
+        time_limit=limit,
+        random_state=given.seed,
         unit=given.unit or ("dollars" if given.data == "thyroid" else ""),
         **settings,
-    )  # fmt: skip
+    )
     resume = None
     X = cases.X.drop(columns=gone)
     if given.resume and out.exists() and not state.exists():  # it was killed after the training, before its report was whole
@@ -247,13 +253,19 @@ def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> tuple[M
     from askwise.model.file import load
 
     model, ready = load(out), classifier._prepared(X, y)
-    mine = {"algorithm": classifier.algorithm, "seed": classifier.random_state, "budget": classifier.budget or Budget(),
-            "data": ready.problem.fingerprint}  # fmt: skip
+    mine = {
+        "algorithm": classifier.algorithm,
+        "seed": classifier.random_state,
+        "budget": classifier.budget or Budget(),
+        "data": ready.problem.fingerprint,
+    }
     theirs = {**model.facts, "seed": model.seed, "budget": model.trained_for}
     for name, value in mine.items():
         if theirs.get(name) != value:
-            raise StateError(f"there is no file {str(state)!r}, and {str(out)!r} comes from another fit: its {name} "
-                             f"is {theirs.get(name)}, here it is {value}; leave --resume out to train again")  # fmt: skip
+            raise StateError(
+                f"there is no file {str(state)!r}, and {str(out)!r} comes from another fit: its {name} "
+                f"is {theirs.get(name)}, here it is {value}; leave --resume out to train again"
+            )
     return model, ready.validation_rows
 
 
@@ -283,13 +295,17 @@ def _check_test(given: argparse.Namespace, cases: Table, gone: Sequence[str]) ->
     names = columns_of(other.X)
     for name in columns_of(cases.X):
         if name not in names and name not in gone:
-            raise InputError(f"--test {given.test.name!r} has no column {name!r}, which the cases to learn from have; "
-                             f"{did_you_mean(name, names)}")  # fmt: skip
+            raise InputError(
+                f"--test {given.test.name!r} has no column {name!r}, which the cases to learn from have; "
+                f"{did_you_mean(name, names)}"
+            )
     classes, found = np.unique(cases.y).tolist(), np.unique(other.y).tolist()
     for name in found:
         if name not in classes:
-            raise InputError(f"--test {given.test.name!r} has the class {name!r} in column {given.target!r}, which the cases to "
-                             f"learn from do not have; {did_you_mean(str(name), [str(c) for c in classes])}")  # fmt: skip
+            raise InputError(
+                f"--test {given.test.name!r} has the class {name!r} in column {given.target!r}, which the cases to "
+                f"learn from do not have; {did_you_mean(str(name), [str(c) for c in classes])}"
+            )
 
 
 def tested(model: Model, given: argparse.Namespace) -> Held | None:
@@ -311,8 +327,11 @@ def kept_apart(model: Model, cases: Table, rows: Ints) -> Held:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Doubt)  # the fit has said what is odd about its rows
         report = report_of(model, cases if few else Table(_rows(cases.X, rows), cases.y[rows], {}))
-    words = "cases that it was trained on, since there were too few to keep some apart" if few else (
-        "validation cases, which the fit kept apart and chose by")  # fmt: skip
+    words = (
+        "cases that it was trained on, since there were too few to keep some apart"
+        if few
+        else ("validation cases, which the fit kept apart and chose by")
+    )
     return Held(report, measured(model, report), f"{len(report.truth)} {words}", test=False)
 
 
@@ -349,8 +368,10 @@ def check_target(model: Model, given: argparse.Namespace) -> None:
     """Before the cases are read that a model is measured on."""
     if given.target is not None and given.target in model.encoding.columns:
         classes = " or ".join(repr(c) for c in model.schema.classes[:3])
-        raise InputError(f"column {given.target!r} is a test of this model, so it cannot be the target; name the column that "
-                         f"holds the class, with values such as {classes}: --target COLUMN")  # fmt: skip
+        raise InputError(
+            f"column {given.target!r} is a test of this model, so it cannot be the target; name the column that "
+            f"holds the class, with values such as {classes}: --target COLUMN"
+        )
 
 
 def report_of(model: Model, cases: Table) -> Report:

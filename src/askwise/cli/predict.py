@@ -43,8 +43,10 @@ def predict(
     """Decides for all cases and writes, or prints, the decisions in the order of the cases."""
     parts = parts_of(cases)
     if engine != LOCAL and parts is None:
-        raise InputError(f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
-                         "leave --engine out, or save the cases as Parquet")  # fmt: skip
+        raise InputError(
+            f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
+            "leave --engine out, or save the cases as Parquet"
+        )
     if parts is not None:
         how.refuse(OPTIONS, cases.name, "text and .xlsx files")
     if parts is None:
@@ -163,9 +165,13 @@ def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -
                 now = early.pop(turn)
                 turn += 1
                 if isinstance(now, Exception):
-                    raise now if isinstance(now, InputError) else InputError(
-                        f"part {turn} of {len(parts)} could not be scored on the cluster: {type(now).__name__}: {now}"
-                    )  # fmt: skip
+                    raise (
+                        now
+                        if isinstance(now, InputError)
+                        else InputError(
+                            f"part {turn} of {len(parts)} could not be scored on the cluster: {type(now).__name__}: {now}"
+                        )
+                    )
                 yield _frame(now)
 
 

@@ -1,4 +1,4 @@
-"""Types of arrays, in one place. Shapes stand beside the variables: B cases, T steps, F tests, C columns, K classes, A actions."""
+"""Types of arrays. Shapes are said beside the variables: B cases, T steps, F tests, C columns, K classes, A actions."""
 
 from __future__ import annotations
 

@@ -73,8 +73,10 @@ def labels(values: Any, what: str = "the target") -> Array:
     if given.dtype.kind in "UO":
         for text in set(given.ravel().tolist()):
             if len(text) > LONGEST_LABEL or "\0" in text:
-                raise InputError(f"{what} holds {quoted(text)}, which has {len(text)} characters; "
-                                 f"a class may have {LONGEST_LABEL}, none of them the character 0")  # fmt: skip
+                raise InputError(
+                    f"{what} holds {quoted(text)}, which has {len(text)} characters; "
+                    f"a class may have {LONGEST_LABEL}, none of them the character 0"
+                )
     return given
 
 
@@ -135,8 +137,10 @@ def known(given: Any, tests: Sequence[str], available: Bools | None, n: int) -> 
             mask[:, list(tests).index(name)] = True
         return mask if available is None else mask & available
     if array.shape != (n, len(tests)) or array.dtype != bool:
-        raise InputError(f"what is known must be names of tests, or true and false of shape {(n, len(tests))}; "
-                         f"it is {array.dtype} of shape {array.shape}")  # fmt: skip
+        raise InputError(
+            f"what is known must be names of tests, or true and false of shape {(n, len(tests))}; "
+            f"it is {array.dtype} of shape {array.shape}"
+        )
     if available is not None and (bad := np.argwhere(array & ~available)).size:
         raise RowError(f"test {tests[bad[0, 1]]!r} is marked as known", bad[0, 0], ", but its value is missing")
     return array
@@ -167,8 +171,10 @@ def _amounts(losses: Doubles, classes: Sequence[Any], what: str) -> None:
     for truth, decision in np.argwhere(~usual & (losses != 0)).tolist():
         value = losses[truth, decision]
         fault = "too small or too large" if value > 0 and np.isfinite(value) else "negative or not finite"
-        raise InputError(f"{what} holds {value:g} for deciding {classes[decision]!r} where {classes[truth]!r} is true, which is "
-                         f"{fault}; losses must be finite numbers, 0 or from 1e-12 to 1e15")  # fmt: skip
+        raise InputError(
+            f"{what} holds {value:g} for deciding {classes[decision]!r} where {classes[truth]!r} is true, which is "
+            f"{fault}; losses must be finite numbers, 0 or from 1e-12 to 1e15"
+        )
 
 
 def by_class(given: Any, classes: Sequence[Any], what: str) -> Any:

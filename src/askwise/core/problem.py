@@ -54,8 +54,11 @@ class Schema:
         checks.distinct(columns, "column")
         checks.distinct(classes, "class")
         if len(classes) < 2:
-            raise InputError(f"there is only one class, {classes[0]!r}; a decision needs two or more" if classes else
-                             "there are no classes; a decision needs two or more")  # fmt: skip
+            raise InputError(
+                f"there is only one class, {classes[0]!r}; a decision needs two or more"
+                if classes
+                else "there are no classes; a decision needs two or more"
+            )
         revealed: dict[str, str] = {}
         for test, names in (reveals or {}).items():
             if not len(names):
@@ -86,8 +89,9 @@ class Schema:
             needs = np.zeros(len(tests), bool)
             for t in external_needs:
                 if t not in index:
-                    raise InputError(f"the existing classifier needs the test {t!r}, which does not exist; "
-                                     f"{did_you_mean(t, tests)}")  # fmt: skip
+                    raise InputError(
+                        f"the existing classifier needs the test {t!r}, which does not exist; {did_you_mean(t, tests)}"
+                    )
                 needs[index[t]] = True
         owner = np.array([index[revealed.get(c, c)] for c in columns], np.int64)
         prices = Prices.build(tests, costs, setup, derived)
@@ -219,8 +223,9 @@ class Problem:
         """Itself, if a policy can be learned from it."""
         present = np.unique(np.asarray(self.labelled().y))
         if len(present) < 2:
-            raise InputError(f"all rows are of one class, {self.schema.classes[present[0]]!r}; "
-                             "learning needs rows of two classes or more")  # fmt: skip
+            raise InputError(
+                f"all rows are of one class, {self.schema.classes[present[0]]!r}; learning needs rows of two classes or more"
+            )
         return self
 
     def mean(self, values: Array, rows: Ints | None = None) -> Any:

@@ -17,27 +17,82 @@ from askwise.tables.splits import Rows, shuffled, stratified
 Made = dict[str, Any]
 
 _HISTORY = (
-    "age", "sex", "on_thyroxine", "query_on_thyroxine", "on_antithyroid_medication", "thyroid_surgery", "query_hypothyroid",
-    "query_hyperthyroid", "pregnant", "sick", "tumor", "lithium", "goitre",
-)  # fmt: skip
+    "age",
+    "sex",
+    "on_thyroxine",
+    "query_on_thyroxine",
+    "on_antithyroid_medication",
+    "thyroid_surgery",
+    "query_hypothyroid",
+    "query_hyperthyroid",
+    "pregnant",
+    "sick",
+    "tumor",
+    "lithium",
+    "goitre",
+)
 _BLOOD = ("TSH", "T3", "TT4", "T4U", "FTI", "TBG")
 _ANN_THYROID = (
-    "age", "sex", "on_thyroxine", "query_on_thyroxine", "on_antithyroid_medication", "sick", "pregnant", "thyroid_surgery",
-    "I131_treatment", "query_hypothyroid", "query_hyperthyroid", "lithium", "goitre", "tumor", "hypopituitary", "psych",
-    "TSH", "T3", "TT4", "T4U", "FTI",
-)  # fmt: skip
+    "age",
+    "sex",
+    "on_thyroxine",
+    "query_on_thyroxine",
+    "on_antithyroid_medication",
+    "sick",
+    "pregnant",
+    "thyroid_surgery",
+    "I131_treatment",
+    "query_hypothyroid",
+    "query_hyperthyroid",
+    "lithium",
+    "goitre",
+    "tumor",
+    "hypopituitary",
+    "psych",
+    "TSH",
+    "T3",
+    "TT4",
+    "T4U",
+    "FTI",
+)
 _FTI = {"FTI": ["TT4", "T4U"]}
 _HEART = ("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal")
 _HEPATITIS = (
-    "AGE", "SEX", "STEROID", "ANTIVIRALS", "FATIGUE", "MALAISE", "ANOREXIA", "LIVER_BIG", "LIVER_FIRM", "SPLEEN_PALPABLE",
-    "SPIDERS", "ASCITES", "VARICES", "BILIRUBIN", "ALK_PHOSPHATE", "SGOT", "ALBUMIN", "PROTIME", "HISTOLOGY",
-)  # fmt: skip
+    "AGE",
+    "SEX",
+    "STEROID",
+    "ANTIVIRALS",
+    "FATIGUE",
+    "MALAISE",
+    "ANOREXIA",
+    "LIVER_BIG",
+    "LIVER_FIRM",
+    "SPLEEN_PALPABLE",
+    "SPIDERS",
+    "ASCITES",
+    "VARICES",
+    "BILIRUBIN",
+    "ALK_PHOSPHATE",
+    "SGOT",
+    "ALBUMIN",
+    "PROTIME",
+    "HISTOLOGY",
+)
 _PIMA = ("times_pregnant", "glucose_tol", "diastolic_bp", "triceps", "insulin", "mass_index", "pedigree", "age")
 _FOREST = (
-    "Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology",
-    "Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm", "Horizontal_Distance_To_Fire_Points",
-    *(f"Wilderness_Area{i}" for i in range(1, 5)), *(f"Soil_Type{i}" for i in range(1, 41)),
-)  # fmt: skip
+    "Elevation",
+    "Aspect",
+    "Slope",
+    "Horizontal_Distance_To_Hydrology",
+    "Vertical_Distance_To_Hydrology",
+    "Horizontal_Distance_To_Roadways",
+    "Hillshade_9am",
+    "Hillshade_Noon",
+    "Hillshade_3pm",
+    "Horizontal_Distance_To_Fire_Points",
+    *(f"Wilderness_Area{i}" for i in range(1, 5)),
+    *(f"Soil_Type{i}" for i in range(1, 41)),
+)
 _TREES = ("Spruce/Fir", "Lodgepole Pine", "Ponderosa Pine", "Cottonwood/Willow", "Aspen", "Douglas-fir", "Krummholz")
 _THINGS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _CODES = {"f": 0.0, "t": 1.0, "F": 0.0, "M": 1.0, "?": np.nan}
@@ -58,8 +113,15 @@ def _heart(source: Source) -> Made:
     lines = source.built_in_rows()
     labels = ["healthy" if line[-1].strip() == "0" else "ill" for line in lines]
     costs, setup = turney(_HEART, DEAR["heart"])
-    return _made([line[:-1] for line in lines], _HEART, labels, ("healthy", "ill"), costs=costs, setup=setup,
-                 categorical=("cp", "restecg", "thal"))  # fmt: skip
+    return _made(
+        [line[:-1] for line in lines],
+        _HEART,
+        labels,
+        ("healthy", "ill"),
+        costs=costs,
+        setup=setup,
+        categorical=("cp", "restecg", "thal"),
+    )
 
 
 def _hepatitis(source: Source) -> Made:
@@ -96,9 +158,12 @@ def _miniboone(source: Source) -> Made:
     kept = X[:, 0] > -900
     X, y = X[kept], y[kept]
     return {
-        "X": X, "columns": tuple(f"p{i}" for i in range(X.shape[1])), "y": _named(y, ("background", "signal")),
-        "classes": ("background", "signal"), "splits": lambda seed: shuffled(np.arange(len(X)), (45_359, 19_439, 64_798), seed),
-    }  # fmt: skip
+        "X": X,
+        "columns": tuple(f"p{i}" for i in range(X.shape[1])),
+        "y": _named(y, ("background", "signal")),
+        "classes": ("background", "signal"),
+        "splits": lambda seed: shuffled(np.arange(len(X)), (45_359, 19_439, 64_798), seed),
+    }
 
 
 def read_miniboone(path: Path) -> tuple[Floats, Ints]:
@@ -119,19 +184,24 @@ def _miniboone_tiny(source: Source) -> Made:
     kept = stored["X"][:, 0] > -900
     X, y, part = (stored[name][kept] for name in ("X", "y", "split"))
     return {
-        "X": X, "columns": tuple(f"p{i}" for i in range(X.shape[1])), "y": _named(y, ("background", "signal")),
+        "X": X,
+        "columns": tuple(f"p{i}" for i in range(X.shape[1])),
+        "y": _named(y, ("background", "signal")),
         "classes": ("background", "signal"),
         "splits": lambda seed: [np.flatnonzero(part == p) for p in ("train", "validation", "test")],
-    }  # fmt: skip
+    }
 
 
 def _forest(source: Source) -> Made:
     stored = source.arrays("X", "y")
     n = len(stored["X"])
     return {
-        "X": stored["X"], "columns": _FOREST, "y": _named(stored["y"], _TREES), "classes": _TREES,
+        "X": stored["X"],
+        "columns": _FOREST,
+        "y": _named(stored["y"], _TREES),
+        "classes": _TREES,
         "splits": lambda seed: shuffled(np.arange(n), (200_000, 81_012, 300_000), seed),
-    }  # fmt: skip
+    }
 
 
 def _images(source: Source) -> Made:
@@ -166,9 +236,15 @@ def _ann_thyroid(source: Source) -> Made:
 
     costs, setup = turney(_ANN_THYROID, DEAR["ann_thyroid"], tuple(_FTI))
     return {
-        "X": X, "columns": _ANN_THYROID, "y": _named(y, classes), "classes": classes, "splits": splits, "costs": costs,
-        "setup": setup, "derived": _FTI,
-    }  # fmt: skip
+        "X": X,
+        "columns": _ANN_THYROID,
+        "y": _named(y, classes),
+        "classes": classes,
+        "splits": splits,
+        "costs": costs,
+        "setup": setup,
+        "derived": _FTI,
+    }
 
 
 def _nhanes(source: Source) -> Made:
@@ -209,7 +285,19 @@ def _named(codes: Array, classes: Sequence[str]) -> Array:
 
 
 MAKERS: dict[str, Callable[[Source], Made]] = {
-    "thyroid": _thyroid, "heart": _heart, "hepatitis": _hepatitis, "pima": _pima, "digits": _of_scikit_learn,
-    "breast_cancer": _of_scikit_learn, "wine": _of_scikit_learn, "miniboone": _miniboone, "miniboone_tiny": _miniboone_tiny,
-    "forest": _forest, "cifar": _images, "mnist": _images, "ann_thyroid": _ann_thyroid, "nhanes": _nhanes, "diabetes": _diabetes,
-}  # fmt: skip
+    "thyroid": _thyroid,
+    "heart": _heart,
+    "hepatitis": _hepatitis,
+    "pima": _pima,
+    "digits": _of_scikit_learn,
+    "breast_cancer": _of_scikit_learn,
+    "wine": _of_scikit_learn,
+    "miniboone": _miniboone,
+    "miniboone_tiny": _miniboone_tiny,
+    "forest": _forest,
+    "cifar": _images,
+    "mnist": _images,
+    "ann_thyroid": _ann_thyroid,
+    "nhanes": _nhanes,
+    "diabetes": _diabetes,
+}

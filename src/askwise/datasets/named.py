@@ -69,5 +69,13 @@ def load(name: str, seed: int = 0, class_weight: Any = None, download: bool = Fa
     data = raw(name, download, verify)
     columns = dict(zip(data.columns, data.X.T, strict=True))
     prices = {"costs": data.costs, "reveals": data.reveals, "setup": data.setup, "derived": data.derived}
-    return split(columns, data.y, data.classes, data.splits(seed), scaling=data.scaling, categorical=data.categorical,
-                 class_weight=class_weight, **prices)  # fmt: skip
+    return split(
+        columns,
+        data.y,
+        data.classes,
+        data.splits(seed),
+        scaling=data.scaling,
+        categorical=data.categorical,
+        class_weight=class_weight,
+        **prices,
+    )

@@ -47,8 +47,10 @@ class Source:
             return found[0]
         folder = os.environ.get(FOLDER)
         if not folder:
-            raise InputError(f"{card.name!r} needs the file {card.file!r}, which is not part of the package; {card.get}; then "
-                             f"set {FOLDER} to the folder that holds it")  # fmt: skip
+            raise InputError(
+                f"{card.name!r} needs the file {card.file!r}, which is not part of the package; {card.get}; then "
+                f"set {FOLDER} to the folder that holds it"
+            )
         raise InputError(
             f"there is no file {card.file!r} in {folder!r}, the folder that {FOLDER} names; {card.get}; then put it there"
         )
@@ -73,8 +75,10 @@ def _verify(path: Path, expected: str) -> None:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
-        raise InputError(f"the file {path.name!r} is not the one we know: its SHA-256 begins with {found[:12]}, not with "
-                         f"{expected[:12]}; get it again, or use verify=False if you made it yourself")  # fmt: skip
+        raise InputError(
+            f"the file {path.name!r} is not the one we know: its SHA-256 begins with {found[:12]}, not with "
+            f"{expected[:12]}; get it again, or use verify=False if you made it yourself"
+        )
 
 
 def _fetch(card: Card) -> Arrays:

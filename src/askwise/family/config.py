@@ -70,13 +70,37 @@ class FamilyConfig:
     def for_size(cls, rows: int, tests: int) -> FamilyConfig:
         """Settings for a table of this size: seconds for a small one, minutes for a large one."""
         if tests > 200:  # pictures
-            return cls(max_steps=40_000, width=512, cases=256, prefix_share=0.25, prefix_steps=12_000, prefix_power=4.0,
-                       later_rate=5e-4, longest=60)  # fmt: skip
+            return cls(
+                max_steps=40_000,
+                width=512,
+                cases=256,
+                prefix_share=0.25,
+                prefix_steps=12_000,
+                prefix_power=4.0,
+                later_rate=5e-4,
+                longest=60,
+            )
         if rows > 20_000:
-            return cls(max_steps=40_000, width=256, bins=16, waves=8, trial=300, batch=512, cases=512,
-                       learning_rate=2e-3, later_rate=5e-4, prefix_steps=12_000, longest=30)  # fmt: skip
-        return cls(max_steps=min(max(4 * rows, 200), 6_000), width=64 if rows < 500 else 128, bins=16, trial=300,
-                   batch=min(max(rows, 64), 256))  # fmt: skip
+            return cls(
+                max_steps=40_000,
+                width=256,
+                bins=16,
+                waves=8,
+                trial=300,
+                batch=512,
+                cases=512,
+                learning_rate=2e-3,
+                later_rate=5e-4,
+                prefix_steps=12_000,
+                longest=30,
+            )
+        return cls(
+            max_steps=min(max(4 * rows, 200), 6_000),
+            width=64 if rows < 500 else 128,
+            bins=16,
+            trial=300,
+            batch=min(max(rows, 64), 256),
+        )
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> FamilyConfig:

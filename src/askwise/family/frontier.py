@@ -105,7 +105,7 @@ class Last:
         prices = self.problem.schema.prices
         policies = [
             (partial(self.family.policy, t.lam, t.prefix), self.family.limit(prices, t.prefix, t.cap)) for t in self.tried
-        ]  # fmt: skip
+        ]
         self.work = Measuring(self.validation, policies, rows)
         self.work.go_on(len(self.first), range(len(self.tried)))
         self.alive = np.arange(len(self.tried))
@@ -172,7 +172,7 @@ def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: I
     limits = [family.limit(problem.schema.prices, t.prefix, None) for t in tried]
     return [
         t.point(measure(problem, family.policy(t.lam, t.prefix), limit, rows)) for t, limit in zip(tried, limits, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def without_caps(trainer: FamilyTrainer, family: Family, problem: Problem, rows: Ints, prices: int) -> list[Tried]:

@@ -147,9 +147,18 @@ class FamilyValues:
         now = price[B, pick]
         ask = out[:, F + 4] if out.shape[1] > F + 4 else None
         return Outlook(
-            belief, decide, scores, worth, pick, worth[B, pick] + out[:, F],
-            stop[:, 0] + out[:, F + 1], now + reach * softplus(out[:, F + 2] - 2), ask, offers, stop,
-        )  # fmt: skip
+            belief,
+            decide,
+            scores,
+            worth,
+            pick,
+            worth[B, pick] + out[:, F],
+            stop[:, 0] + out[:, F + 1],
+            now + reach * softplus(out[:, F + 2] - 2),
+            ask,
+            offers,
+            stop,
+        )
 
     def _limits(self, state: State) -> tuple[Array, Array, Array]:
         """What price and budget mean for each case, or, where there is no budget, for all: `Scale.conditions`, `Scale.reach`, and
@@ -192,8 +201,13 @@ class FamilyValues:
         luck = seen.on - seen.worth[B, seen.pick]  # what is judged of the best is true of the others too
         gain = (seen.stop - luck[:, None]) - seen.worth
         return View(
-            self._values(seen, state), seen.belief, np.where(seen.offers, gain, np.nan), loss, cost, None,
-        )  # fmt: skip
+            self._values(seen, state),
+            seen.belief,
+            np.where(seen.offers, gain, np.nan),
+            loss,
+            cost,
+            None,
+        )
 
     def expected(self, seen: Outlook, state: State) -> tuple[Array, Array]:
         """B and B: if one goes on, the loss at the end, in stakes, and payments to come, in money: as judged, and set right."""

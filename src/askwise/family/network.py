@@ -82,10 +82,8 @@ class FamilyNetwork(nn.Module):
         columns = len(schema.columns) if self.encode is None else len(self.encode.owner)
         self.classify: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
         self.choose: nn.Module = (
-            stack(columns + F + CONDITIONS, width)
-            if encoder is None
-            else Conditioned(encoder(schema, width), schema, width)
-        )  # fmt: skip
+            stack(columns + F + CONDITIONS, width) if encoder is None else Conditioned(encoder(schema, width), schema, width)
+        )
         hidden = width if encoder is None else encoded_width(self.classify, schema)
         self.classes = nn.Linear(hidden, K)
         self.tests = nn.Linear(width, F)
@@ -132,9 +130,12 @@ class FamilyNetwork(nn.Module):
         rest, luck, ends, more, lean, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
         late = functional.softplus(lean - LEAN) * behind
         return Judged(
-            stop[:, None] + own_share(F) * rest + late, luck[:, 0], stop + ends[:, 0], functional.softplus(more[:, 0] - 2),
+            stop[:, None] + own_share(F) * rest + late,
+            luck[:, 0],
+            stop + ends[:, 0],
+            functional.softplus(more[:, 0] - 2),
             ask[0][:, 0] if ask else None,
-        )  # fmt: skip
+        )
 
     @torch.no_grad()
     def follow(self, rank: Ints) -> None:

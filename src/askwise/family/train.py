@@ -55,9 +55,15 @@ class FamilyTrainer:
     """One training run, a step at a time. `done` is how much of it is over; the caller moves it on by time, if it has a limit."""
 
     def __init__(
-        self, problem: Problem, validation: Problem, order: Ints, config: FamilyConfig, seed: int = 0,
-        encoder: Encoder | None = None, lacking: Doubles | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        problem: Problem,
+        validation: Problem,
+        order: Ints,
+        config: FamilyConfig,
+        seed: int = 0,
+        encoder: Encoder | None = None,
+        lacking: Doubles | None = None,
+    ) -> None:
         self.problem, self.validation = problem.trainable(), validation.labelled()
         self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
         self.scale = Scale.of(problem)
@@ -213,12 +219,18 @@ class FamilyTrainer:
         legal = prices.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
         mask, values = torch.from_numpy(live.mask).float(), torch.from_numpy(problem.X[live.row])
         return Seen(
-            cases, values, mask, self.network.inputs(values, mask), torch.from_numpy(self.scale.conditions(live.lam, left)),
-            self._labels(problem, live.row), torch.from_numpy(legal), torch.from_numpy(legal.any(1)),
+            cases,
+            values,
+            mask,
+            self.network.inputs(values, mask),
+            torch.from_numpy(self.scale.conditions(live.lam, left)),
+            self._labels(problem, live.row),
+            torch.from_numpy(legal),
+            torch.from_numpy(legal.any(1)),
             torch.from_numpy(money * (live.lam[:, None] / self.scale.stake)).float(),
             torch.from_numpy(self.scale.reach(live.lam, left)).float(),
             torch.from_numpy(affordable(self.alone, money, left)),
-        )  # fmt: skip
+        )
 
     def _view(self, network: FamilyNetwork, seen: Seen, logits: Tensor, hidden: Tensor, scores: Tensor, guide: Tensor) -> View:
         """What the judge makes of it."""
@@ -227,8 +239,15 @@ class FamilyTrainer:
         stop = decide.min(1).values
         offers, late = (torch.from_numpy(made) for made in proposed(scores.detach().numpy(), seen.legal.numpy()))
         judged = network.judged(
-            log_belief.detach(), hidden.detach(), guide.detach(), stop, late, seen.mask, seen.conditions, seen.rooms,
-        )  # fmt: skip
+            log_belief.detach(),
+            hidden.detach(),
+            guide.detach(),
+            stop,
+            late,
+            seen.mask,
+            seen.conditions,
+            seen.rooms,
+        )
         pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
         now = seen.price.gather(1, pick[:, None])[:, 0]
         value = judged.rest.detach().gather(1, pick[:, None])[:, 0] + judged.luck
@@ -358,9 +377,17 @@ class FamilyTrainer:
         arrays |= {f"mean/{k}": v for k, v in weights_of(self.mean).items()}
         arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
         least = self.watch.least if self.watch.best else None
-        facts = {"run": self._identity(), "step": self.step, "done": self.done, "phase": self.phase, "since": self.since,
-                 "prefix_share": self.prefix_share, "frozen": self.frozen, "least": least,
-                 "rng": self.rng.bit_generator.state}  # fmt: skip
+        facts = {
+            "run": self._identity(),
+            "step": self.step,
+            "done": self.done,
+            "phase": self.phase,
+            "since": self.since,
+            "prefix_share": self.prefix_share,
+            "frozen": self.frozen,
+            "least": least,
+            "rng": self.rng.bit_generator.state,
+        }
         return {k: np.array(v) for k, v in arrays.items()}, facts
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:

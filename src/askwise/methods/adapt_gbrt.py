@@ -159,10 +159,19 @@ def expensive(problem: Problem, validation: Problem, columns: Ints, *, seconds: 
     for left_out in range(FOLDS):
         rows, mine = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
         train = problem.X[np.ix_(rows, columns)], y[rows], weight[rows]
-        models.append(boost(
-            train, judge, problem.schema.n_classes,
-            seconds=seconds / FOLDS, seed=seed, threads=threads, rounds=ROUNDS, num_leaves=16, feature_fraction=0.8,
-        ).model)  # fmt: skip
+        models.append(
+            boost(
+                train,
+                judge,
+                problem.schema.n_classes,
+                seconds=seconds / FOLDS,
+                seed=seed,
+                threads=threads,
+                rounds=ROUNDS,
+                num_leaves=16,
+                feature_fraction=0.8,
+            ).model
+        )
         h[mine] = probabilities(models[-1], problem.X[np.ix_(mine, columns)], threads)[np.arange(len(mine)), y[mine]]
     looked_at = np.any([model.feature_importance() > 0 for model in models], axis=0)
     tests = np.unique(problem.schema.owner[columns[looked_at]])
@@ -302,9 +311,11 @@ def candidates(
             break
         penalty, share, rate = settings[at]
         pair = learner.alternate(penalty, share, rate, now + (ends - now) / max(WISHED - i, 1))
-        found.append(Gated(
-            pair.gate, pair.cheap, model.classify, model.tests, schema.owner, schema.first_test, problem.loss, stakes(problem)
-        ))  # fmt: skip
+        found.append(
+            Gated(
+                pair.gate, pair.cheap, model.classify, model.tests, schema.owner, schema.first_test, problem.loss, stakes(problem)
+            )
+        )
     return found
 
 

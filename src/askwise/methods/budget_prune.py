@@ -154,9 +154,15 @@ def forest(problem: Problem, columns: Ints, *, aware: bool, seconds: float, seed
         bag[t] = drawn > 0
         rows = np.flatnonzero(drawn)
         tree, _ = grow(
-            bins.take(rows), labels[rows], (weight * drawn)[rows],
-            depth=DEPTH, least=LEAST, choose=choose, tried=tried, rng=rng,
-        )  # fmt: skip
+            bins.take(rows),
+            labels[rows],
+            (weight * drawn)[rows],
+            depth=DEPTH,
+            least=LEAST,
+            choose=choose,
+            tried=tried,
+            rng=rng,
+        )
         parts.append(tree)
     trees = Trees.join(parts)
     back = np.where(trees.column >= 0, columns[trees.column], -1)  # from the columns shown to those of the problem

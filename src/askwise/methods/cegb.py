@@ -92,11 +92,17 @@ def boosted(
     some = some_rows(len(validation), 20_000, seed)
     judge = validation.X[np.ix_(some, columns)], np.asarray(validation.y)[some], told[np.asarray(validation.y)[some]]
     fitted = boost(
-        (problem.X[:, columns], np.asarray(problem.y), row_weights(problem)), judge, K,
-        seconds=seconds, seed=seed, threads=threads, rounds=max(FEWEST_ROUNDS, TREES // outputs),
+        (problem.X[:, columns], np.asarray(problem.y), row_weights(problem)),
+        judge,
+        K,
+        seconds=seconds,
+        seed=seed,
+        threads=threads,
+        rounds=max(FEWEST_ROUNDS, TREES // outputs),
         cegb_tradeoff=2 * price,  # LightGBM's gains are twice the loss that a split takes off
-        cegb_penalty_feature_lazy=column_prices(problem, columns).tolist(), **TREE,
-    )  # fmt: skip
+        cegb_penalty_feature_lazy=column_prices(problem, columns).tolist(),
+        **TREE,
+    )
     trees = trees_of(fitted.model, columns, outputs)
     return LazyTrees(trees, schema.owner, schema.first_test, Links(told), problem.loss)
 

@@ -76,8 +76,12 @@ class Kept:
 
     def state(self) -> State:
         arrays = {f"best/{name}": value for name, value in self.weights.items()}
-        return arrays, {"records": [asdict(r) for r in self.records], "area": self.area if self.records else None,
-                        "spent": self.spent, "due": None if self.due == math.inf else self.due}  # fmt: skip
+        return arrays, {
+            "records": [asdict(r) for r in self.records],
+            "area": self.area if self.records else None,
+            "spent": self.spent,
+            "due": None if self.due == math.inf else self.due,
+        }
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> Kept:

@@ -57,9 +57,9 @@ class _Guess:
         there = train.schema.by_column(_available(train))
         n, seen = np.maximum(there.sum(0), 1), there.any(0)
         self.mean = np.where(there, train.X, 0).sum(0, dtype=np.float64) / n
-        self.low, self.high = (np.where(seen, end, 0) for end in (
-            np.where(there, train.X, np.inf).min(0), np.where(there, train.X, -np.inf).max(0)
-        ))  # fmt: skip
+        self.low, self.high = (
+            np.where(seen, end, 0) for end in (np.where(there, train.X, np.inf).min(0), np.where(there, train.X, -np.inf).max(0))
+        )
         self.steps: list[tuple[int, Any]] = []  # a test, and the model of its columns
         if train.available is not None:
             self._learn(train.take(some_rows(len(train), rows, seed)), rounds)

@@ -258,9 +258,7 @@ class Trainer:
         load_weights(network, weights)
         known = np.zeros(self.schema.n_tests, bool) if problem.known is None else np.asarray(problem.known.all(0))
         noise = (torch.rand(dropouts, 2, 1, self.width, generator=torch.Generator().manual_seed(0)) >= DROPOUT) / (1 - DROPOUT)
-        return Opportunistic(
-            network, noise, self.schema.prices, known, self.schema.first_test, stakes(problem), problem.loss
-        )  # fmt: skip
+        return Opportunistic(network, noise, self.schema.prices, known, self.schema.first_test, stakes(problem), problem.loss)
 
 
 def _seen(cases: Cases) -> Tensor:

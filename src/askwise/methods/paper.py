@@ -87,7 +87,7 @@ class History:
         records = [
             Record(number(r, "step", whole=True), number(r, "lam"), figures(r["train"]), figures(r["validation"]))
             for r in facts["records"]
-        ]  # fmt: skip
+        ]
         history = cls(records)
         for name, value in arrays.items():
             if name.startswith("kept/"):

@@ -25,9 +25,9 @@ def points(
     problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
     order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
     left = max(seconds - (time.monotonic() - began), 0.2 * seconds)
-    return [*prefix_policies(problem, order, boosted_stages(
-        problem, validation, order, seconds=left, seed=seed, threads=threads
-    ))]  # fmt: skip
+    return [
+        *prefix_policies(problem, order, boosted_stages(problem, validation, order, seconds=left, seed=seed, threads=threads))
+    ]
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:

@@ -202,8 +202,11 @@ def _size(g: _Graph, columns: int) -> str:
 def _arm(g: _Graph, model: Model, q: Any, state: Mapping[str, str]) -> tuple[str, str]:
     """Values of the actions and class probabilities of one point of the frontier."""
     makers: dict[type, Callable[..., tuple[str, str]]] = {
-        FamilyValues: _family, InOrder: _in_order, DenseValues: _dense, Constant: _constant,
-    }  # fmt: skip
+        FamilyValues: _family,
+        InOrder: _in_order,
+        DenseValues: _dense,
+        Constant: _constant,
+    }
     return makers[type(q)](g, model, q, state)
 
 

@@ -77,9 +77,7 @@ def _load_again(model: Model, path: Path) -> None:
 
 def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
     """A model as arrays and a card."""
-    arrays = {
-        f"point/{i}/{name}": value for i, point in enumerate(model.points) for name, value in (point.weights or {}).items()
-    }  # fmt: skip
+    arrays = {f"point/{i}/{name}": value for i, point in enumerate(model.points) for name, value in (point.weights or {}).items()}
     schema, prices = model.schema, model.schema.prices
     arrays |= {
         "owner": schema.owner,
@@ -175,8 +173,17 @@ def _rehearse(model: Model) -> None:
     _must(all(x is None or (type(x) is int and 0 <= x <= most) for x, most in counted), "points are counted in whole numbers")
     _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
     everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
-    problem = Problem(schema, np.zeros((2, len(schema.columns)), np.float32), None, None, everything, model.loss, None,
-                      None if schema.external_needs is None else np.zeros(2, np.int64), None)  # fmt: skip
+    problem = Problem(
+        schema,
+        np.zeros((2, len(schema.columns)), np.float32),
+        None,
+        None,
+        everything,
+        model.loss,
+        None,
+        None if schema.external_needs is None else np.zeros(2, np.int64),
+        None,
+    )
     state = Cases.start(problem, np.arange(2), model.cap).observe()
     shared = None if model.family is None else model.family.weights
     # points of a family that differ only in their limits are the same network
@@ -209,21 +216,33 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
     if recorded is not None:
         _must(isinstance(recorded, str) and needs is not None, "recorded answers have a column, and need some tests")
         if external is not None:
-            raise StateError(f"{path!r} takes the answers of an existing classifier from the column {recorded!r}; "
-                             "leave external= out")  # fmt: skip
+            raise StateError(
+                f"{path!r} takes the answers of an existing classifier from the column {recorded!r}; leave external= out"
+            )
         external = Recorded(recorded, [t for t, has in zip(tests, needs, strict=True) if has])  # type: ignore[arg-type]
     if (needs is not None) != (external is not None):
-        raise StateError(f"{path!r} was fitted with{'' if needs is not None else 'out'} an existing classifier; "
-                         f"{'pass it as external=' if needs is not None else 'leave external= out'}")  # fmt: skip
+        raise StateError(
+            f"{path!r} was fitted with{'' if needs is not None else 'out'} an existing classifier; "
+            f"{'pass it as external=' if needs is not None else 'leave external= out'}"
+        )
     if card["own_encoder"] != (network is not None):
-        raise StateError(f"{path!r} was fitted with{'' if card['own_encoder'] else 'out'} a custom encoder; "
-                         f"{'pass it as network=' if card['own_encoder'] else 'leave network= out'}")  # fmt: skip
+        raise StateError(
+            f"{path!r} was fitted with{'' if card['own_encoder'] else 'out'} a custom encoder; "
+            f"{'pass it as network=' if card['own_encoder'] else 'leave network= out'}"
+        )
     prices = Prices(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], _fraction(card["money"]))
     classes = _classes(card["classes"], card["class_type"])
     schema = Schema(tuple(card["columns"]), tests, classes, arrays["owner"], prices, needs)
     F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
-    shapes = {"own": (F,), "setup": (prices.member.shape[1],), "member": (F, len(prices.setup)), "sources": (F, F), "owner": (C,),
-              "loss": (K, K), **({} if needs is None else {"external_needs": (F,)})}  # fmt: skip
+    shapes = {
+        "own": (F,),
+        "setup": (prices.member.shape[1],),
+        "member": (F, len(prices.setup)),
+        "sources": (F, F),
+        "owner": (C,),
+        "loss": (K, K),
+        **({} if needs is None else {"external_needs": (F,)}),
+    }
     kinds = {"own": "i", "setup": "i", "owner": "i", "loss": "f"}
     for name, shape in shapes.items():
         if arrays[name].shape != shape or arrays[name].dtype.kind != kinds.get(name, "b"):

@@ -162,8 +162,10 @@ class Model:
         if trained is not None and budget.hard is not None and budget.hard > trained:
             warnings.warn(
                 f"this model was trained for a hard budget of {float(trained):g} and keeps to it; to spend up to "
-                f"{float(budget.hard):g} fit again with {budget}", Doubt, stacklevel=2,
-            )  # fmt: skip
+                f"{float(budget.hard):g} fit again with {budget}",
+                Doubt,
+                stacklevel=2,
+            )
         return replace(self, budget=replace(budget, hard=trained))
 
     @cached_property
@@ -251,8 +253,10 @@ class Model:
         for name in self.encoding.strange(values):
             warnings.warn(
                 f"no value of column {name!r} in these rows occurred in training, so the column tells nothing here; "
-                "check that the values are written as in training", Doubt, stacklevel=3,
-            )  # fmt: skip
+                "check that the values are written as in training",
+                Doubt,
+                stacklevel=3,
+            )
         external = answers(self.external, X, self.schema, values, self.encoding.columns)
         there, tests = self.schema.present(values), self.schema.tests
         masks = [checks.known(given, tests, there, len(values)) for given in (self.known or None, known) if given is not None]
@@ -288,11 +292,13 @@ class Model:
         if limits[0] == limits[1] or not isinstance(self.policy, Mixture):
             return rollout(problem, self.policy, limits[0])
         second = self.policy.takes_second(problem.keys)
-        return by_row([
-            rollout(problem, arm, limit, np.flatnonzero(who))
-            for arm, limit, who in zip((self.policy.first, self.policy.second), limits, (~second, second), strict=True)
-            if who.any()
-        ])  # fmt: skip
+        return by_row(
+            [
+                rollout(problem, arm, limit, np.flatnonzero(who))
+                for arm, limit, who in zip((self.policy.first, self.policy.second), limits, (~second, second), strict=True)
+                if who.any()
+            ]
+        )
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case."""

@@ -49,10 +49,12 @@ def measure_usage(model: Model, problem: Problem, seed: int = 0) -> dict[str, An
         for i, weight in enumerate(each.tolist()):
             often[tuple(report.tests_of(i))] += weight
         common = often.most_common(PATHS)
-        points.append({
-            "bought": [round(share, 4) for share in report.bought.values()],
-            "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 4)] for tests, n in common],
-        })  # fmt: skip
+        points.append(
+            {
+                "bought": [round(share, 4) for share in report.bought.values()],
+                "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 4)] for tests, n in common],
+            }
+        )
     return {"rows": len(some), "hard": str(model.budget.hard), "points": points}
 
 

@@ -90,8 +90,16 @@ def frontier(
         )
     if errors is not None:
         off = np.asarray(errors, float)[picked]
-        axes.errorbar(tc[picked], ts[picked], off, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2,
-                      label="one standard error" + ("" if cases is None else f", {cases} cases"))  # fmt: skip
+        axes.errorbar(
+            tc[picked],
+            ts[picked],
+            off,
+            fmt="none",
+            ecolor=BLUE,
+            elinewidth=0.8,
+            capsize=2,
+            label="one standard error" + ("" if cases is None else f", {cases} cases"),
+        )
     axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
     amount = f"{total:,.10g} {unit}".strip()
     if full is None:
@@ -99,14 +107,30 @@ def frontier(
     else:
         seen = total <= right
         axes.axhline(full, color=SOFT, linewidth=0.8, linestyle="--", label="_all tests")
-        axes.plot(total, full, color=INK, marker="D" if seen else "", linestyle="--", linewidth=0.8,
-                  label=f"all tests: {full:.3f} for {amount}" + ("" if seen else ", right of the picture"))  # fmt: skip
+        axes.plot(
+            total,
+            full,
+            color=INK,
+            marker="D" if seen else "",
+            linestyle="--",
+            linewidth=0.8,
+            label=f"all tests: {full:.3f} for {amount}" + ("" if seen else ", right of the picture"),
+        )
     _, limit = _limit(budget)
     if limit is not None and limit <= right:
         axes.axvline(limit, color=RED, linewidth=1, linestyle=(0, (1, 2)), label="_budget")
     for cost, value in star:
-        axes.plot(cost, value, color=RED, marker="*", markersize=15, markeredgecolor="white", linestyle="", zorder=5,
-                  label=f"{budget or 'chosen policy'}: {value:.3f} for {cost:,.4g} {unit}".strip())  # fmt: skip
+        axes.plot(
+            cost,
+            value,
+            color=RED,
+            marker="*",
+            markersize=15,
+            markeredgecolor="white",
+            linestyle="",
+            zorder=5,
+            label=f"{budget or 'chosen policy'}: {value:.3f} for {cost:,.4g} {unit}".strip(),
+        )
     axes.set_xlabel(money("mean cost per case", unit), parse_math=False)
     axes.set_ylabel(score, parse_math=False)
     legend(figure, loc="outside lower center", ncols=2)
@@ -173,8 +197,16 @@ def targets(
         model = model_of(given)
         cost, value = given if model is None else works_at(model)
         style = look(i)
-        axes.plot(cost, value, color=style["color"], marker=style["marker"], linestyle="", markersize=6, label=name,
-                  fillstyle="none" if i >= len(COLOURS) else "full")  # fmt: skip
+        axes.plot(
+            cost,
+            value,
+            color=style["color"],
+            marker=style["marker"],
+            linestyle="",
+            markersize=6,
+            label=name,
+            fillstyle="none" if i >= len(COLOURS) else "full",
+        )
     axes.set_xlabel(money("mean cost per case", unit), parse_math=False)
     axes.set_ylabel(score, parse_math=False)
     axes.set_title(title, parse_math=False)
@@ -257,8 +289,17 @@ def progress(
                 continue
             axes.plot(step, values, marker=few, label=words[part], zorder=2 + (part == bold), **look)
         if marked:
-            axes.plot([r.step for r in marked], [getattr(r.validation, name) for r in marked], color=RED, marker="v",
-                      linestyle="", markersize=8, markeredgecolor="white", zorder=4, label="chosen")  # fmt: skip
+            axes.plot(
+                [r.step for r in marked],
+                [getattr(r.validation, name) for r in marked],
+                color=RED,
+                marker="v",
+                linestyle="",
+                markersize=8,
+                markeredgecolor="white",
+                zorder=4,
+                label="chosen",
+            )
     kind, limit = _limit(budget)
     if limit is not None:
         cost.axhline(limit, color=INK, linestyle="--", linewidth=1, label=f"{kind} budget {limit:g}")

@@ -90,8 +90,7 @@ def bought(report: Any, *, by: Literal["truth", "decision"] | None = None, most:
         (often, *when), ("how often bought\n(% of cases)", "position when bought\n(1 = first test)"), strict=False
     ):
         axes.set_title(title, fontsize=10)
-        axes.set_xticks(np.arange(0, G, every) + 0.5, labels[::every], fontsize=8, parse_math=False,
-                        rotation=90 * upright)  # fmt: skip
+        axes.set_xticks(np.arange(0, G, every) + 0.5, labels[::every], fontsize=8, parse_math=False, rotation=90 * upright)
         axes.set_xlabel(about)
     often.set_yticks(np.arange(T) + 0.5, names, fontsize=8, parse_math=False)
     often.invert_yaxis()
@@ -140,8 +139,9 @@ def _ticks(limits: tuple[float, float]) -> Any:
 
 def _heat(axes: Axes, values: Doubles, colours: str, limits: tuple[float, float], numbers: bool, write: Any) -> None:
     """One cell per value, with the number in it; nothing in cells that are not a number, and a dot where it is 0."""
-    mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap=colours_of(colours), vmin=limits[0], vmax=limits[1],
-                           edgecolors="white", linewidth=1)  # fmt: skip
+    mesh = axes.pcolormesh(
+        np.ma.masked_invalid(values), cmap=colours_of(colours), vmin=limits[0], vmax=limits[1], edgecolors="white", linewidth=1
+    )
     axes.set_facecolor("#eeeeee")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -151,8 +151,15 @@ def _heat(axes: Axes, values: Doubles, colours: str, limits: tuple[float, float]
     shade = np.asarray(mesh.cmap(mesh.norm(values)))[..., :3] @ [0.299, 0.587, 0.114]
     for (row, column), value in np.ndenumerate(values):
         if not math.isnan(value):
-            axes.text(column + 0.5, row + 0.5, write(value) if value else "·", ha="center", va="center", fontsize=8,
-                      color="white" if shade[row, column] < 0.5 else INK)  # fmt: skip
+            axes.text(
+                column + 0.5,
+                row + 0.5,
+                write(value) if value else "·",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if shade[row, column] < 0.5 else INK,
+            )
 
 
 def pixels(report: Any, shape: tuple[int, int], *, example: int | None = None) -> Figure:
@@ -216,5 +223,6 @@ def _example(axes: Axes, report: Report, shape: tuple[int, int], example: int, t
     classes = [short(c) for c in problem.schema.classes]
     decided, truth = int(done.decision[example]), None if problem.y is None else int(problem.y[done.row[example]])
     verdict = "" if truth is None else " (right)" if truth == decided else f" (wrong: {classes[truth]})"
-    axes.set_title(f"case {example}, {count(int(mine.sum()), 'test')} bought: {classes[decided]}{verdict}", fontsize=10,
-                   parse_math=False)  # fmt: skip
+    axes.set_title(
+        f"case {example}, {count(int(mine.sum()), 'test')} bought: {classes[decided]}{verdict}", fontsize=10, parse_math=False
+    )

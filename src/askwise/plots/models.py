@@ -65,11 +65,18 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
         prior, best = test[1][0], (here.cost, scores(model, [here])[0])
     words = f"{'1 - expected ' if model.weighted else ''}{learned_for(model, 0, 0)[0]}"
     return {
-        "points_validation": validation, "points_test": test, "chosen": np.arange(len(model.frontier)), "prior": prior,
+        "points_validation": validation,
+        "points_test": test,
+        "chosen": np.arange(len(model.frontier)),
+        "prior": prior,
         "everything": (float(model.schema.prices.money(model.schema.prices.total)), None),
-        "budget": None if model.budget == Budget() else model.budget, "unit": printable(model.unit), "score": words, "best": best,
-        "errors": errors_of(model, found), "cases": min((m.n or 0 for m in found), default=0) or None,
-    }  # fmt: skip
+        "budget": None if model.budget == Budget() else model.budget,
+        "unit": printable(model.unit),
+        "score": words,
+        "best": best,
+        "errors": errors_of(model, found),
+        "cases": min((m.n or 0 for m in found), default=0) or None,
+    }
 
 
 def records_of(model: Model) -> list[Any]:
@@ -80,11 +87,13 @@ def records_of(model: Model) -> list[Any]:
     nothing = float("nan")
     return [
         SimpleNamespace(
-            step=step, lam=lam, train=SimpleNamespace(cost=cost, loss=nothing, accuracy=nothing),
+            step=step,
+            lam=lam,
+            train=SimpleNamespace(cost=cost, loss=nothing, accuracy=nothing),
             validation=SimpleNamespace(cost=nothing, loss=loss, accuracy=accuracy),
         )
         for step, lam, cost, loss, accuracy in model.facts.get("records", [])
-    ]  # fmt: skip
+    ]
 
 
 def used(model: Model) -> Usage:

@@ -149,8 +149,10 @@ def results(model: Model, held: Held) -> str:
         f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}",
     )
     balanced = f"{found['balanced_accuracy']:.4f}{give_or_take(found['balanced_accuracy_error'])}"
-    return (f"on {held.words}: mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {kind} {value:.4f}{give_or_take(error)}, "
-            f"{accuracy if model.weighted else loss}, balanced accuracy {balanced}")  # fmt: skip
+    return (
+        f"on {held.words}: mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {kind} {value:.4f}{give_or_take(error)}, "
+        f"{accuracy if model.weighted else loss}, balanced accuracy {balanced}"
+    )
 
 
 def measured(model: Model, report: Report) -> dict[str, Any]:

@@ -210,8 +210,9 @@ class Session:
         most, prices = self._waiting.most, self.model.schema.prices
         if most is not None and (units := self._units()) * prices.unit > most:
             last = self.model.schema.tests[next(reversed(self._values))]
-            raise InputError(f"with test {last!r} this case would cost {prices.money(units):g}, but may cost {float(most):g}; "
-                             f"{FREE}")  # fmt: skip
+            raise InputError(
+                f"with test {last!r} this case would cost {prices.money(units):g}, but may cost {float(most):g}; {FREE}"
+            )
 
     def _units(self) -> int:
         return int(self.model.schema.prices.cost(self._waiting.held[None], self._waiting.known[None])[0])
@@ -328,9 +329,13 @@ class Session:
         try:
             at, most = Budget.from_dict(trace["at"]), trace["budget"]
             session = cls(
-                model if at == model.budget else _at(model, at), trace["known"], case_id=trace["case_id"],
-                budget=None if most is None else str(most), outside=trace["outside"], draw=float(trace["draw"]["number"]),
-            )  # fmt: skip
+                model if at == model.budget else _at(model, at),
+                trace["known"],
+                case_id=trace["case_id"],
+                budget=None if most is None else str(most),
+                outside=trace["outside"],
+                draw=float(trace["draw"]["number"]),
+            )
             for entry in trace["events"]:
                 session._repeat(entry)
             decision = trace["decision"]

@@ -122,9 +122,17 @@ class _Told:
     """What a policy saw in some cases, in words and amounts that people know."""
 
     def __init__(
-        self, model: Model, point: Point, problem: Problem, waiting: Sequence[Waiting], held: Bools, spent: Ints, state: State,
-        view: View, q: Any,
-    ) -> None:  # fmt: skip
+        self,
+        model: Model,
+        point: Point,
+        problem: Problem,
+        waiting: Sequence[Waiting],
+        held: Bools,
+        spent: Ints,
+        state: State,
+        view: View,
+        q: Any,
+    ) -> None:
         prices = model.schema.prices
         self.model, self.point, self.state, self.view, self.q = model, point, state, view, q
         self.order: list[int] = q.fixed_order.tolist() if view.coming is not None else []
@@ -154,9 +162,19 @@ class _Told:
             includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
         why = self._options(i, test)
         return Step(
-            tests[test], price, shared, includes, None, None, *self._by_class(i), why, self._because(i, why),
-            self._expected(i, price), float(self.cost[i]), self._left(i),
-        )  # fmt: skip
+            tests[test],
+            price,
+            shared,
+            includes,
+            None,
+            None,
+            *self._by_class(i),
+            why,
+            self._because(i, why),
+            self._expected(i, price),
+            float(self.cost[i]),
+            self._left(i),
+        )
 
     def decided(self, i: int, decision: int, stopped: bool) -> Step:
         """Case i is decided."""
@@ -175,9 +193,19 @@ class _Told:
         else:
             reason = "no test is expected to be worth its price"
         return Step(
-            None, None, None, (), schema.classes[decision], p, *self._by_class(i), why, reason + self._weighed(i, decision),
-            Expected(0.0, cost, float(max(self.now[i], 0)), p), cost, self._left(i),
-        )  # fmt: skip
+            None,
+            None,
+            None,
+            (),
+            schema.classes[decision],
+            p,
+            *self._by_class(i),
+            why,
+            reason + self._weighed(i, decision),
+            Expected(0.0, cost, float(max(self.now[i], 0)), p),
+            cost,
+            self._left(i),
+        )
 
     def _by_class(self, i: int) -> tuple[dict[Any, float], dict[Any, float]]:
         """How likely each class is, and what deciding for it is expected to lose."""
@@ -225,7 +253,7 @@ class _Told:
         return tuple(
             Option(names[j], float(price[i, j]), None if gain is None or not np.isfinite(gain[j]) else float(gain[j]))
             for j in (*first, *others)
-        )  # fmt: skip
+        )
 
     def _expected(self, i: int, price: float) -> Expected:
         """If case i goes on, with a test of this price."""

@@ -87,8 +87,10 @@ def _refuse_numbers_as_text(found: Distinct, place: Place, max_categories: int) 
     if not words and other is not None:
         raise place.holds(found.values[other], _row(found, other), f"{_written(found.values[other])}, {way_out}")
     if not words and len(found.values) > max_categories:
-        raise InputError(f"column {place.column!r} is text, but its values are {len(found.values)} different numbers such as "
-                         f"{quoted(found.values[0])}; make them numbers, {way_out}")  # fmt: skip
+        raise InputError(
+            f"column {place.column!r} is text, but its values are {len(found.values)} different numbers such as "
+            f"{quoted(found.values[0])}; make them numbers, {way_out}"
+        )
 
 
 def is_number(value: Any) -> bool:

@@ -39,8 +39,12 @@ def read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading) -> A
     if any(len(row) < len(names) or None in row for row in table):
         _refuse_formulas(file, how)
     columns = [[row[i] if i < len(row) else None for row in table] for i in range(len(names))]
-    frame = pandas.DataFrame({name: pandas.Series(column, dtype=None if any(v is not None for v in column) else float)
-                              for name, column in zip(names, columns, strict=True)})  # fmt: skip
+    frame = pandas.DataFrame(
+        {
+            name: pandas.Series(column, dtype=None if any(v is not None for v in column) else float)
+            for name, column in zip(names, columns, strict=True)
+        }
+    )
     decimals.settle(frame, text, how.decimal, decimals.marks_in(frame, text), lambda row: f"row {line_of(file, row, how)}")
     return frame
 

@@ -36,11 +36,15 @@ class Recorded:
         """What stands in the column."""
         table = Table(X)
         if not table.named:
-            raise InputError(f"the answers of the existing classifier are in the column {self.column!r}; give a DataFrame that "
-                             "has it, not an array")  # fmt: skip
+            raise InputError(
+                f"the answers of the existing classifier are in the column {self.column!r}; give a DataFrame that "
+                "has it, not an array"
+            )
         if self.column not in table.names:
-            raise InputError(f"there is no column {self.column!r} in the data, where the answers of the existing classifier are; "
-                             f"{did_you_mean(self.column, table.names)}")  # fmt: skip
+            raise InputError(
+                f"there is no column {self.column!r} in the data, where the answers of the existing classifier are; "
+                f"{did_you_mean(self.column, table.names)}"
+            )
         said: list[Any] = np.asarray(table[self.column], dtype=object).tolist()
         return said
 
@@ -86,9 +90,7 @@ def fitted_on(classifier: Any, names: Sequence[str]) -> list[str]:
     return [str(n) for n in named]
 
 
-def answers(
-    external: Any, X: Any, schema: Schema, values: Floats, columns: Sequence[str]
-) -> Array | None:  # fmt: skip
+def answers(external: Any, X: Any, schema: Schema, values: Floats, columns: Sequence[str]) -> Array | None:
     """What an existing classifier, if there is one, says of each row. Rows that lack something it needs get any class: it is
     never asked there."""
     if external is None:

@@ -65,8 +65,10 @@ def known_of(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], Bools
     if array.ndim == 1 and all(isinstance(name, str) for name in array.tolist()):
         return tuple(array.tolist()), None
     if array.shape != shape or array.dtype != bool:
-        raise InputError(f"what is known must be names of tests, or true and false of shape {shape}; "
-                         f"it is {array.dtype} of shape {array.shape}")  # fmt: skip
+        raise InputError(
+            f"what is known must be names of tests, or true and false of shape {shape}; "
+            f"it is {array.dtype} of shape {array.shape}"
+        )
     return (), array
 
 

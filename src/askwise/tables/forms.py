@@ -92,8 +92,10 @@ class Form:
             return _read(test, parts[0], value, outside)
         names = [part.name for part in parts]
         if not isinstance(value, Mapping):
-            raise InputError(f"test {test!r} reveals {len(parts)} columns, and its value is {_short(value)}; "
-                             f"there must be a value for each: {', '.join(map(repr, names))}")  # fmt: skip
+            raise InputError(
+                f"test {test!r} reveals {len(parts)} columns, and its value is {_short(value)}; "
+                f"there must be a value for each: {', '.join(map(repr, names))}"
+            )
         for name in value:
             if name not in names:
                 raise InputError(f"test {test!r} does not reveal the column {_short(name)}; {did_you_mean(name, names)}")
@@ -126,8 +128,10 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
     seen = outside or part.kind == BOOLEAN or part.low is None or part.high is None or part.low <= number <= part.high
     if not seen:
         low, high = (_shown(part.kind, end) for end in (part.low, part.high) if end is not None)
-        raise InputError(f"the value of {_where(test, part)} is {_shown(part.kind, number)}, but training saw {low} to {high}; "
-                         f"correct it, or {OUTSIDE}")  # fmt: skip
+        raise InputError(
+            f"the value of {_where(test, part)} is {_shown(part.kind, number)}, but training saw {low} to {high}; "
+            f"correct it, or {OUTSIDE}"
+        )
     return Answer(_shown(part.kind, number), encoded)
 
 

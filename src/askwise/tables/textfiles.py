@@ -25,8 +25,13 @@ T = TypeVar("T")
 _SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 18  # bytes from which a file is recognised
 _RECORDS = 100
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
-          codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _WESTERN = "cp1252"  # of Western Europe; all that latin-1 can print is in it
 # A byte beyond ASCII that stands alone, or two small letters of a word that also has English ones: Größe, créé.
 _ALONE = re.compile(
@@ -121,8 +126,10 @@ def _marked(file: Path) -> str:
         if head.startswith(mark):
             return name
     if b"\0" in head:
-        raise InputError(f"the file {file.name!r} holds zero bytes, so it is not text, or UTF-16 without a mark at its start; "
-                         "give its encoding with --encoding, such as utf-16-le")  # fmt: skip
+        raise InputError(
+            f"the file {file.name!r} holds zero bytes, so it is not text, or UTF-16 without a mark at its start; "
+            "give its encoding with --encoding, such as utf-16-le"
+        )
     return "utf-8"
 
 
@@ -198,8 +205,10 @@ def _header(pandas: Any, file: Path, told: dict[str, Any]) -> tuple[list[str], l
     written = list(pandas.read_csv(file, header=None, nrows=2, dtype=str, keep_default_na=False, **told).iloc[0])
     names = [name.strip().removeprefix("\ufeff") for name in written]
     if "" in names:
-        raise InputError(f"column {names.index('') + 1} of {file.name!r} has no name; name it, or remove it (pandas writes such "
-                         "a column for the row numbers unless told index=False)")  # fmt: skip
+        raise InputError(
+            f"column {names.index('') + 1} of {file.name!r} has no name; name it, or remove it (pandas writes such "
+            "a column for the row numbers unless told index=False)"
+        )
     checks.distinct(names, "column")
     if len(names) == 1 and any(separator in names[0] for separator in _SEPARATORS):
         raise InputError(f"the file {file.name!r} has the one column {names[0]!r}; say what separates its columns with --sep")

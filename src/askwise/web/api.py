@@ -190,13 +190,20 @@ def _takes(model: type, examples: dict[str, Any]) -> dict[str, Any]:
 
 def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[int | str, dict[str, Any]]:
     said = {
-        401: "The token is missing or wrong.", 404: "There is no such model.", 408: "The request did not arrive in time.",
-        413: "The request is too large.", 415: "The body is not application/json.", 422: "Something in it cannot be used.",
-        429: "Too many requests.", 421: "The service does not answer under this name.",
-    }  # fmt: skip
+        401: "The token is missing or wrong.",
+        404: "There is no such model.",
+        408: "The request did not arrive in time.",
+        413: "The request is too large.",
+        415: "The body is not application/json.",
+        422: "Something in it cannot be used.",
+        429: "Too many requests.",
+        421: "The service does not answer under this name.",
+    }
     body = {} if example is None else {"content": {"application/json": {"example": example}}}
-    return {200: {"model": model, "description": words, **body},
-            **{n: {"model": Error, "description": said[n]} for n in (*errors, 401, 421, 429)}}  # fmt: skip
+    return {
+        200: {"model": model, "description": words, **body},
+        **{n: {"model": Error, "description": said[n]} for n in (*errors, 401, 421, 429)},
+    }
 
 
 def examples_of(models: dict[str, Model]) -> tuple[dict[str, Any], Any]:
@@ -233,8 +240,17 @@ def routes(service: Service) -> APIRouter:
     one, path = next(iter(service.models)), "/api/models/{model}"
     wrong = (404, 408, 413, 415, 422)
     # read by hand in the routes: FastAPI's own reading takes longer than the rest of the route
-    named = {"parameters": [{"name": "model", "in": "path", "required": True, "description": "Name of the model.",
-                             "schema": {"type": "string", "examples": [one]}}]}  # fmt: skip
+    named = {
+        "parameters": [
+            {
+                "name": "model",
+                "in": "path",
+                "required": True,
+                "description": "Name of the model.",
+                "schema": {"type": "string", "examples": [one]},
+            }
+        ]
+    }
     together = Together()
 
     alive = {status: said for status, said in _gives(bodies.Health, "The service answers.").items() if status != 401}
@@ -244,10 +260,15 @@ def routes(service: Service) -> APIRouter:
         """Whether the service is up. It needs no token."""
         return to_json({"status": "ok", "version": __version__, "models": len(service.models)})
 
-    @router.get("/metrics", tags=["service"], response_class=Response, responses={
-        200: {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-        **{k: v for k, v in _gives(bodies.Health, "").items() if k != 200},
-    })  # fmt: skip
+    @router.get(
+        "/metrics",
+        tags=["service"],
+        response_class=Response,
+        responses={
+            200: {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+            **{k: v for k, v in _gives(bodies.Health, "").items() if k != 200},
+        },
+    )
     async def metrics() -> Response:
         """Counters in Prometheus' text format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -295,8 +316,12 @@ def routes(service: Service) -> APIRouter:
         service.metrics.answer(name, "ask" if step["decision"] is None else "decide")
         return to_json(step)
 
-    @router.post(f"{path}/trace", tags=["cases"], responses=_gives(bodies.Trace, "The record.", *wrong),
-                 openapi_extra={**_takes(Case, examples), **named})  # fmt: skip
+    @router.post(
+        f"{path}/trace",
+        tags=["cases"],
+        responses=_gives(bodies.Trace, "The record.", *wrong),
+        openapi_extra={**_takes(Case, examples), **named},
+    )
     async def trace(request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
         _, model = service.asked(request)
@@ -318,8 +343,12 @@ def routes(service: Service) -> APIRouter:
             service.metrics.answer(name, kind, n)
         return to_json({"steps": steps})
 
-    @router.post(f"{path}/batch", tags=["cases"], responses=_gives(bodies.Steps, "One step for each case.", *wrong),
-                 openapi_extra={**_takes(bodies.Batch, many), **named})  # fmt: skip
+    @router.post(
+        f"{path}/batch",
+        tags=["cases"],
+        responses=_gives(bodies.Steps, "One step for each case.", *wrong),
+        openapi_extra={**_takes(bodies.Batch, many), **named},
+    )
     async def batch(request: Request) -> Response:
         """The next steps of many cases, which is faster than one after the other."""
         name, model = service.asked(request)

@@ -23,15 +23,20 @@ class Case(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     known: dict[str, Value] = Field({}, description="Values that are known from the start, by test, free of charge.")
-    answers: dict[str, Value] = Field({}, description="Results of tests that were carried out and paid, by test. What a test "
-                                      "that reveals several columns gave is an object with a value for each.")  # fmt: skip
+    answers: dict[str, Value] = Field(
+        {},
+        description="Results of tests that were carried out and paid, by test. What a test "
+        "that reveals several columns gave is an object with a value for each.",
+    )
     refused: list[Name] = Field([], description="Tests that are not available for this case.")
-    outside: bool | list[Name] = Field(False, description="Whether values may lie outside of what training saw, or for which "
-                                       "tests they may.")  # fmt: skip
+    outside: bool | list[Name] = Field(
+        False, description="Whether values may lie outside of what training saw, or for which tests they may."
+    )
     case_id: Annotated[str, Field(min_length=1, max_length=200)] | Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = Field(
-        None, description="Name of the case. A model that mixes two policies draws by it; without one, a name is made up and "
-        "sent back, and should come with the next request."
-    )  # fmt: skip
+        None,
+        description="Name of the case. A model that mixes two policies draws by it; without one, a name is made up and "
+        "sent back, and should come with the next request.",
+    )
     budget: Annotated[float, Field(ge=0)] | None = Field(None, description="What this case may cost at most.")
     stop: bool = Field(False, description="Decide now.")
 
@@ -39,9 +44,13 @@ class Case(BaseModel):
     def session(self) -> dict[str, Any]:
         """The arguments of `Model.session`."""
         return {
-            "known": self.known, "answers": self.answers, "refused": self.refused, "outside": self.outside,
-            "case_id": self.case_id, "budget": self.budget,
-        }  # fmt: skip
+            "known": self.known,
+            "answers": self.answers,
+            "refused": self.refused,
+            "outside": self.outside,
+            "case_id": self.case_id,
+            "budget": self.budget,
+        }
 
 
 class ClassProbability(BaseModel):

@@ -152,8 +152,10 @@ class Connection(H11Protocol):
     def say(self, no: Refused) -> None:
         """An answer before there is a request to answer."""
         words = no.words.encode() + b"\n"
-        self.transport.write(b"HTTP/1.1 %d %s\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: %d\r\n\r\n%s"
-                             % (no.status, PHRASES[no.status], len(words), words))  # fmt: skip
+        self.transport.write(
+            b"HTTP/1.1 %d %s\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: %d\r\n\r\n%s"
+            % (no.status, PHRASES[no.status], len(words), words)
+        )
 
     def _wait(self) -> None:
         if self.waiting is None:

@@ -88,21 +88,40 @@ class Metrics:
         def metric(name: str, kind: str, words: str, rows: list[tuple[str, dict[str, Any], float]]) -> None:
             lines.append(f"# HELP askwise_{name} {words}")
             lines.append(f"# TYPE askwise_{name} {kind}")
-            lines.extend(f"askwise_{name}{end}{_labels(labels)} {value:g}" if value != int(value) else
-                         f"askwise_{name}{end}{_labels(labels)} {int(value)}" for end, labels, value in rows)  # fmt: skip
+            lines.extend(
+                f"askwise_{name}{end}{_labels(labels)} {value:g}"
+                if value != int(value)
+                else f"askwise_{name}{end}{_labels(labels)} {int(value)}"
+                for end, labels, value in rows
+            )
 
-        metric("requests_total", "counter", "Requests by route, method and status.", [
-            ("", {"route": route, "method": method, "status": status}, n) for (route, method, status), n in self.requests.items()
-        ])  # fmt: skip
-        metric("request_seconds", "histogram", "Time from the first byte of a request to the end of its answer.", [
-            row for route, times in self.seconds.items() for row in _histogram(route, times)
-        ])  # fmt: skip
-        metric("answers_total", "counter", "Cases answered, by model: a question or a decision.", [
-            ("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()
-        ])  # fmt: skip
-        metric("connections_closed_total", "counter", "Connections that the service closed, by reason.", [
-            ("", {"reason": reason}, n) for reason, n in self.closed.items()
-        ])  # fmt: skip
+        metric(
+            "requests_total",
+            "counter",
+            "Requests by route, method and status.",
+            [
+                ("", {"route": route, "method": method, "status": status}, n)
+                for (route, method, status), n in self.requests.items()
+            ],
+        )
+        metric(
+            "request_seconds",
+            "histogram",
+            "Time from the first byte of a request to the end of its answer.",
+            [row for route, times in self.seconds.items() for row in _histogram(route, times)],
+        )
+        metric(
+            "answers_total",
+            "counter",
+            "Cases answered, by model: a question or a decision.",
+            [("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()],
+        )
+        metric(
+            "connections_closed_total",
+            "counter",
+            "Connections that the service closed, by reason.",
+            [("", {"reason": reason}, n) for reason, n in self.closed.items()],
+        )
         metric("connections", "gauge", "Connections open now.", [("", {}, self.connections)])
         metric("requests_in_progress", "gauge", "Requests being answered now.", [("", {}, self.now)])
         metric(

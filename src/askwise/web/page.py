@@ -41,9 +41,12 @@ def _static() -> dict[str, bytes]:
 @lru_cache(maxsize=1)
 def _templates() -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("askwise.web", "templates"), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=jinja2.PackageLoader("askwise.web", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     changed = hashlib.sha256(b"".join(v for _, v in sorted(_static().items()))).hexdigest()[:12]
     made.globals |= {"version": __version__, "static": lambda name: f"/static/{name}?{changed}"}
     made.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "url": url}
@@ -63,8 +66,11 @@ def error(status: int, words: str) -> Response:
 def form(body: bytes) -> dict[str, str]:
     """The fields of a form; of two with one name the last."""
     try:
-        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=FIELDS,
-                              errors="strict"))  # fmt: skip
+        return dict(
+            parse_qsl(
+                body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=FIELDS, errors="strict"
+            )
+        )
     except ValueError:
         raise InputError("the form cannot be read; send it again") from None
 
@@ -128,10 +134,19 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
         model = service.model(name)
         tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
         return render(
-            "start.html", 422 if words else 200, title=f"New case: {name}", model=name, tab="case", several=several, error=words,
-            given=given, unit=model.unit, expected=[t for t in tests if t["test"] in model.known],
-            others=[t for t in tests if t["test"] not in model.known], summary=by_name[name],
-        )  # fmt: skip
+            "start.html",
+            422 if words else 200,
+            title=f"New case: {name}",
+            model=name,
+            tab="case",
+            several=several,
+            error=words,
+            given=given,
+            unit=model.unit,
+            expected=[t for t in tests if t["test"] in model.known],
+            others=[t for t in tests if t["test"] not in model.known],
+            summary=by_name[name],
+        )
 
     def page(path: str, method: str = "GET") -> Callable[[Callable[[Request, bytes], Response]], None]:
         """A page under this address. Making it is long work."""

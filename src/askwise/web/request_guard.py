@@ -96,8 +96,15 @@ class Gate:
             self.metrics.now -= 1
             route, name = "refused" if refused else _route(scope), method(scope)
             self.metrics.request(route, name, status, seconds)
-            self.log.write("request", method=name, route=route, status=status, ms=round(1e3 * seconds, 2),
-                           client=address(scope), **scope.get("askwise", {}))  # fmt: skip
+            self.log.write(
+                "request",
+                method=name,
+                route=route,
+                status=status,
+                ms=round(1e3 * seconds, 2),
+                client=address(scope),
+                **scope.get("askwise", {}),
+            )
 
     async def _admitted(self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
         """The body of a request that may be answered; None where there is none. Whatever comes of it, the body has been
@@ -134,8 +141,11 @@ class Gate:
             check_host(headers)
         wait = self.rate.wait(address(scope), time.monotonic())
         if wait:
-            raise Refused(429, f"more than {self.rate.rate:g} requests per second from one client; wait a moment",
-                          (b"retry-after", str(int(wait) + 1).encode()))  # fmt: skip
+            raise Refused(
+                429,
+                f"more than {self.rate.rate:g} requests per second from one client; wait a moment",
+                (b"retry-after", str(int(wait) + 1).encode()),
+            )
         check_origin(scope, headers)
         if self.settings.token is not None and not path.startswith(OPEN):
             self._authorised(path, headers)

@@ -29,11 +29,22 @@ def config_of(app: Gate, host: str, port: int, settings: Settings, log: Log) -> 
     """How uvicorn is to behave."""
     crowd = Crowd(settings.limits, settings.proxies, app.metrics, log)
     return uvicorn.Config(
-        app, host=host, port=port, http=type("Connection", (Connection,), {"crowd": crowd}), ws="none", loop="asyncio",
-        lifespan="off", log_config=None, access_log=False, proxy_headers=False, server_header=False,
-        timeout_graceful_shutdown=PATIENCE, timeout_keep_alive=max(int(settings.limits.time_limit), 1), backlog=AT_ONCE,
+        app,
+        host=host,
+        port=port,
+        http=type("Connection", (Connection,), {"crowd": crowd}),
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=PATIENCE,
+        timeout_keep_alive=max(int(settings.limits.time_limit), 1),
+        backlog=AT_ONCE,
         h11_max_incomplete_event_size=HEAD,
-    )  # fmt: skip
+    )
 
 
 def only_json(log: Log) -> None:

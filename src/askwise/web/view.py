@@ -157,10 +157,16 @@ def inputs(model: Model, test: str) -> list[dict[str, Any]]:
         if field.kind == "boolean":
             choices = [("true", "yes"), ("false", "no")]
         kind = "text" if not choices or field.others else "radio" if len(choices) <= 6 else "select"
-        found.append({
-            "column": field.column, "kind": kind, "choices": choices, "hint": hint, "numeric": field.kind == "number",
-            "date": field.kind == "time",
-        })  # fmt: skip
+        found.append(
+            {
+                "column": field.column,
+                "kind": kind,
+                "choices": choices,
+                "hint": hint,
+                "numeric": field.kind == "number",
+                "date": field.kind == "time",
+            }
+        )
     return found
 
 
@@ -308,8 +314,11 @@ def chart(model: Model, steps: list[dict[str, Any]]) -> dict[str, Any]:
         "marks": [(x(a), y(b)) for a, b in zip(xs, ys, strict=True)],
         "x_ticks": [(x(v), f"{v:.4g}") for v in ticks(0, widest)],
         "y_ticks": [(y(v), label(v)) for v in ticks(low, high)],
-        "left": left, "right": right, "top": top, "bottom": bottom,
-    }  # fmt: skip
+        "left": left,
+        "right": right,
+        "top": top,
+        "bottom": bottom,
+    }
 
 
 def ticks(low: float, high: float, n: int = 5) -> list[float]:

@@ -260,8 +260,8 @@ def test_random_play_agrees_with_rollout_and_with_the_naive_twin(world: World) -
             assert {t for t, has in zip(world.tests, held, strict=True) if has} == case.held
             assert len(seen) == len(schema.columns) + schema.n_tests + (world.hard is not None)
             if world.hard is not None:
-                whole = float(schema.prices.money(schema.prices.total)) or 1
-                assert seen[-1] * whole == pytest.approx(schema.prices.money(cap) - float(case.spent), abs=1e-5)
+                whole = float(schema.costs.money(schema.costs.total)) or 1
+                assert seen[-1] * whole == pytest.approx(schema.costs.money(cap) - float(case.spent), abs=1e-5)
             action = int(env.action_space.sample(info["action_mask"]))
             seen, reward, over, _, info = env.step(action)
             case.step(action)
@@ -274,9 +274,9 @@ def test_random_play_agrees_with_rollout_and_with_the_naive_twin(world: World) -
         script = Script(list(actions))
         done = rollout(problem, script, cap, np.array([row]))
         assert not script.actions
-        assert info["cost"] == schema.prices.money(int(done.cost[0]))
+        assert info["cost"] == schema.costs.money(int(done.cost[0]))
         assert (info["loss"], info["decision"]) == (done.loss[0], done.decision[0])
-        assert total == pytest.approx(-(done.loss[0] + PRICE * schema.prices.money(int(done.cost[0]))))
+        assert total == pytest.approx(-(done.loss[0] + PRICE * schema.costs.money(int(done.cost[0]))))
 
 
 @pytest.mark.parametrize("mode", MODES)

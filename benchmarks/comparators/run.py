@@ -54,8 +54,8 @@ def area(policies: Sequence[Policy], parts: Split) -> float:
     ]
     prior = found[0][0].accuracy, found[1][0].accuracy
     points = [([m.cost for m in of], [m.accuracy for m in of]) for of in found]
-    prices = parts.train.schema.prices
-    return curve(points[0], points[1], prior, float(prices.money(prices.total))).area
+    costs = parts.train.schema.costs
+    return curve(points[0], points[1], prior, float(costs.money(costs.total))).area
 
 
 # ------------------------------------------------------------------ budget-prune
@@ -170,7 +170,7 @@ def xor(seed: int, seconds: float, threads: int, steps: int = 1_500) -> rows.Row
     policies = {"aaco": best_for(planned, validation, budget, seed), "greedy": best_for(greedy, validation, budget, seed)}
     for name in ("gdfs", "dime"):
         policies[name] = methods.get(name).fit(train, validation, budget, seconds=seconds, seed=seed, steps=steps)
-    cap = budget.cap(test.schema.prices)
+    cap = budget.cap(test.schema.costs)
     found = {name: measure(test, policy, cap).accuracy for name, policy in policies.items()}
     return {"measure": found["aaco"] - found["greedy"], **found}
 

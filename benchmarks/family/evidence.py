@@ -58,7 +58,7 @@ def one(data: str, seed: int, seconds: float) -> rows.Row:
 
 
 def score(model: Model, problem: Problem, done: Episodes) -> float:
-    return float(1 - done.loss.mean() / problem.stake)
+    return float(1 - done.loss.mean() / problem.loss_scale)
 
 
 def averages(model: Model, new: Problem) -> list[dict[str, float]]:
@@ -67,7 +67,7 @@ def averages(model: Model, new: Problem) -> list[dict[str, float]]:
     for b in np.linspace(0.1, 1.0, 10) * model.saturation.cost:
         at = model.at(AverageBudget(float(b)))
         done = at.rollout(new)
-        cost = new.schema.prices.money(done.cost.astype(float))
+        cost = new.schema.costs.money(done.cost.astype(float))
         found.append({
             "b": float(b), "expected": at.expected["cost"], "error": at.expected["cost_error"], "cost": float(cost.mean()),
             "test_error": float(cost.std() / len(cost) ** 0.5), "score": score(model, new, done),
@@ -76,11 +76,11 @@ def averages(model: Model, new: Problem) -> list[dict[str, float]]:
 
 
 def hard(model: Model, new: Problem) -> list[dict[str, float]]:
-    prices = new.schema.prices
+    costs = new.schema.costs
     found = []
-    for b in np.geomspace(0.05, 1.0, 10) * float(prices.money(prices.total)):
+    for b in np.geomspace(0.05, 1.0, 10) * float(costs.money(costs.total)):
         done = model.at(HardBudget(float(b))).rollout(new)
-        cost = prices.money(done.cost.astype(float))
+        cost = costs.money(done.cost.astype(float))
         found.append({"b": float(b), "cost": float(cost.mean()), "most": float(cost.max()), "score": score(model, new, done)})
     return found
 
@@ -90,15 +90,15 @@ def calibration(model: Model, new: Problem) -> dict[str, Any]:
     assert model.family is not None
     said, came = [], []
     for lam in np.quantile(adaptive(model), [0.1, 0.3, 0.5, 0.7, 0.9]):
-        policy, prices = model.family.policy(float(lam)), new.schema.prices
+        policy, costs = model.family.policy(float(lam)), new.schema.costs
         done = rollout(new, policy, None)
         steps = replay(new, done.row, done.padded, done.length, None)
         seen = model.family.values(float(lam)).view(steps.cases.observe())
         on = steps.action >= new.schema.first_test
-        whole = prices.money(done.cost.astype(float))[steps.episode]
-        so_far = prices.money(prices.cost(steps.cases.mask).astype(float))
+        whole = costs.money(done.cost.astype(float))[steps.episode]
+        so_far = costs.money(costs.cost(steps.cases.mask).astype(float))
         said.append(np.stack([seen.loss, seen.cost], 1)[on])
-        came.append(np.stack([done.loss[steps.episode] / model.family.scale.stake, whole - so_far], 1)[on])
+        came.append(np.stack([done.loss[steps.episode] / model.family.scale.loss_scale, whole - so_far], 1)[on])
     expected, real = np.concatenate(said), np.concatenate(came)
     found: dict[str, Any] = {"states": len(expected)}
     for i, name in enumerate(("loss", "cost")):
@@ -129,8 +129,8 @@ def aside(model: Model, learn: Problem, judge: Problem, new: Problem, known: boo
     for lam in np.quantile(adaptive(model), [0.2, 0.5, 0.8]):
         done = model.at(Tradeoff(float(lam))).rollout(part)
         theirs = boosted(learn, judge, part, done.mask)
-        cost = part.schema.prices.money(done.cost.astype(float))
-        mine = 1 - done.loss / part.stake
+        cost = part.schema.costs.money(done.cost.astype(float))
+        mine = 1 - done.loss / part.loss_scale
         better = mine - theirs
         found.append({
             "cost": float(cost.mean()), "score": float(mine.mean()), "lightgbm": float(theirs.mean()),
@@ -149,7 +149,7 @@ def boosted(learn: Problem, judge: Problem, part: Problem, mask: np.ndarray) -> 
             parts = [(q.X[:, columns], np.asarray(q.y), told[q.y]) for q in (learn, judge)]
             model = boost(*parts, part.schema.n_classes, seconds=1.0, seed=0, threads=1, num_leaves=15).model
             p = unweighted(probabilities(model, part.X[i : i + 1, columns], 1), told)
-        scores[i] = 1 - part.loss[part.y[i], (p @ part.loss).argmin()] / part.stake
+        scores[i] = 1 - part.loss[part.y[i], (p @ part.loss).argmin()] / part.loss_scale
     return scores
 
 

@@ -43,7 +43,7 @@ def one(data: str, method: str, b: float, seed: int, seconds: float) -> rows.Row
 
 def spent(model: Model, new: Problem, b: float) -> rows.Row:
     done = model.rollout(new)
-    cost = new.schema.prices.money(done.cost.astype(float))
+    cost = new.schema.costs.money(done.cost.astype(float))
     return {"accuracy": float((done.decision == new.y).mean()), "cost": float(cost.mean()), "most": float(cost.max()),
             "over": int((cost > b).sum())}  # fmt: skip
 

@@ -44,11 +44,11 @@ def one(seed: int) -> rows.Row:
         problem.schema, None, problem.loss, learned.at_once, learned.points, Budget(), Budget(), (), seed, "", learned.facts,
         family=learned.family,
     )  # type: ignore[arg-type]  # fmt: skip
-    scale, prices = Scale.of(problem), problem.schema.prices
+    scale, costs = Scale.of(problem), problem.schema.costs
     nothing = float(exact.Exact(problem).nothing().loss)
     budgets: dict[str, list[Budget]] = {
         "price": [Tradeoff(float(lam)) for lam in np.geomspace(20 * scale.low, 0.7 * scale.high, 10)],
-        "hard": [HardBudget(Fraction(int(prices.total * share)) * prices.unit) for share in np.linspace(0.1, 1, 10)],
+        "hard": [HardBudget(Fraction(int(costs.total * share)) * costs.unit) for share in np.linspace(0.1, 1, 10)],
     }
     row: rows.Row = {"kind": small.kind, "tests": problem.schema.n_tests, "seconds": round(seconds, 1)}
     for name, some in budgets.items():

@@ -25,7 +25,7 @@ class Pool:
     def points(self, cases: str) -> Points:
         """On validation or on test cases."""
         cost, loss = (np.array([row[cases][0][row["columns"].index(name)] for row in self.rows]) for name in ("cost", "loss"))
-        return cost, score(loss, np.array([row["stake"] for row in self.rows]))
+        return cost, score(loss, np.array([row["loss_scale"] for row in self.rows]))
 
     @property
     def total(self) -> float:

@@ -94,7 +94,7 @@ def baseline(data: str, kind: str, b: float, seed: int) -> rows.Row:
         class_weight=weight, random_state=seed, early_stopping=False, max_iter=100
     )  # fmt: skip
     said = model.fit(X, y).predict(Xt) if X.shape[1] else np.full(len(Xt), np.bincount(y).argmax())
-    cost = schema.prices.money(int(schema.prices.cost(held[None])[0])) if kind != "missingness" else 0.0
+    cost = schema.costs.money(int(schema.costs.cost(held[None])[0])) if kind != "missingness" else 0.0
     truth, whole = np.asarray(split.test.y), complete(data, split.test)
     return {
         "cost": cost, "most": cost, "accuracy": float(accuracy_score(truth, said)), "balanced_accuracy": balanced(truth, said),
@@ -125,11 +125,11 @@ def static_set(X: np.ndarray, y: np.ndarray, problem: Problem, b: float) -> np.n
     schema = problem.schema
     gain = np.zeros(schema.n_tests)
     np.maximum.at(gain, schema.owner, mutual_info_classif(X, y, random_state=0))
-    alone = np.maximum(schema.prices.money(schema.prices.alone), 1e-9)
+    alone = np.maximum(schema.costs.money(schema.costs.alone), 1e-9)
     held = np.zeros(schema.n_tests, bool)
     for test in np.argsort(-gain / alone):
         held[test] = True
-        if schema.prices.money(int(schema.prices.cost(held[None])[0])) > b:
+        if schema.costs.money(int(schema.costs.cost(held[None])[0])) > b:
             held[test] = False
     return held
 

@@ -42,7 +42,7 @@ class Report:
     @property
     def cost_per_case(self) -> Doubles:
         """In money."""
-        money: Doubles = self.problem.schema.prices.money(self.episodes.cost)
+        money: Doubles = self.problem.schema.costs.money(self.episodes.cost)
         return money
 
     @property
@@ -76,7 +76,7 @@ class Report:
     @cached_property
     def measure(self) -> Measure:
         """The means with their standard errors."""
-        return tally(self.problem, self.episodes).measure(self.problem.schema.prices)
+        return tally(self.problem, self.episodes).measure(self.problem.schema.costs)
 
     @property
     def bought(self) -> dict[str, float]:
@@ -111,4 +111,4 @@ def sequences(done: Episodes, schema: Schema, known: Bools | None) -> list[tuple
 
 def evaluate(policy: Policy, problem: Problem, budget: Budget) -> Report:
     """Rolls the policy out over all rows, under the budget's hard part."""
-    return Report(problem, rollout(problem, policy, budget.cap(problem.schema.prices)))
+    return Report(problem, rollout(problem, policy, budget.cap(problem.schema.costs)))

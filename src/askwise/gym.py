@@ -42,7 +42,7 @@ def observation(state: State, schema: Schema) -> Floats:
     the price of all tests together. Unbought and unavailable look alike."""
     parts: list[Any] = [state.values, state.mask]
     if state.left is not None:
-        parts.append(state.left[:, None] / (schema.prices.money(schema.prices.total) or 1.0))  # all may be free
+        parts.append(state.left[:, None] / (schema.costs.money(schema.costs.total) or 1.0))  # all may be free
     return np.concatenate(parts, 1, dtype=np.float32)
 
 
@@ -64,7 +64,7 @@ class _Play:
                 f"an environment needs a price, and {budget} has none; give Tradeoff(lam), alone or with a hard budget, and set "
                 "the attribute `price` where training is to move it"
             )
-        self.cap = budget.cap(self.schema.prices)
+        self.cap = budget.cap(self.schema.costs)
         self.price = budget.controller(problem, rate=0.0, scale=1.0, momentum=0.0).lam  # fixed, so its pace does not matter
         # Rows as often as their weights say, whatever is at stake in them: so the mean return is minus the objective, unscaled.
         self.pool = problem.with_loss(np.ones_like(problem.loss))
@@ -95,7 +95,7 @@ class _Play:
         self.loss, self.decision = self.cases.loss_of(action), self.cases.decision_of(action)
         self.cases.step(action)
         self.state = self.cases.observe()
-        reward: Doubles = -price * self.schema.prices.money(cost) - self.loss
+        reward: Doubles = -price * self.schema.costs.money(cost) - self.loss
         return reward
 
     def observe(self) -> Floats:
@@ -107,7 +107,7 @@ class _Play:
         return {
             "action_mask": self.state.legal.astype(np.int8),
             "row": self.cases.row.copy(),
-            "cost": np.asarray(self.schema.prices.money(self.spent), float),
+            "cost": np.asarray(self.schema.costs.money(self.spent), float),
             "loss": self.loss.copy(),
             "decision": self.decision.copy(),
         }
@@ -153,9 +153,9 @@ class _Play:
         alone = self.cases.keep(np.array([case]))
         if not replace(alone, cap=None).legal()[0, action]:
             lacks = "a test that it needs" if asks else "it"
-            lacks += " or for one that it is computed from" if not asks and schema.prices.sources[test].any() else ""
+            lacks += " or for one that it is computed from" if not asks and schema.costs.sources[test].any() else ""
             return f"{what}, but row {row} has no value for {lacks}"
-        cost, left = (float(schema.prices.money(int(units[0]))) for units in (alone.cost_of(np.array([action])), alone.left()))
+        cost, left = (float(schema.costs.money(int(units[0]))) for units in (alone.cost_of(np.array([action])), alone.left()))
         return f"{what}, which costs {cost:g}, but {left:g} of the hard budget is left"
 
 

@@ -83,7 +83,7 @@ def learn(
     facts = {
         "algorithm": algorithm,
         "config": config.to_dict(),
-        "stake": problem.stake,
+        "loss_scale": problem.loss_scale,
         "seconds": round(before + seconds, 1),
         "rows": [len(problem), len(validation)],
         "data": problem.fingerprint,
@@ -131,7 +131,7 @@ def _family(
 ) -> tuple[Learned, float]:
     from askwise.methods import family
 
-    cap = budget.cap(problem.schema.prices)
+    cap = budget.cap(problem.schema.costs)
     runs = [family.run(problem, validation, config, seed + i, encoder=encoder, cap=cap, **more) for i in range(restarts)]
     best = max(runs, key=lambda run: run.area)
 

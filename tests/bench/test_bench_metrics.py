@@ -34,7 +34,7 @@ def test_one_policy() -> None:
     assert found.cost.tolist() == [1, 1, 1, 1]
     assert found.loss.tolist() == [0, 1, 0, 0]  # -1 is above -1.5
     assert found.means == [1, 0.25, 0.75, 0.75, 1.0]  # the order is perfect, only the threshold is wrong
-    row = metrics.single(found, stake=2.0)
+    row = metrics.single(found, loss_scale=2.0)
     assert (row["cost"], row["cost_interval"], row["most"]) == (1, [1, 1], 1)
     assert row["score"] == 1 - 0.25 / 2
     low, high = row["score_interval"]

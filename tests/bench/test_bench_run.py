@@ -245,8 +245,8 @@ def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:
     parts = split_files.load(task)
     schema = parts.train.schema
     assert set(schema.tests) == set(X.columns)
-    assert float(schema.prices.money(schema.prices.total)) == pytest.approx(0.1 + 1 + 0.2 + 0.7 + 0.3 + 0.5)
+    assert float(schema.costs.money(schema.costs.total)) == pytest.approx(0.1 + 1 + 0.2 + 0.7 + 0.3 + 0.5)
     assert [round(len(p) / len(y), 2) for p in (parts.train, parts.validation, parts.test)] == [0.5, 0.3, 0.2]
     assert parts.test.available is not None
     assert (parts.test.loss == parts.train.loss).all()
-    assert parts.train.stake == pytest.approx(1)
+    assert parts.train.loss_scale == pytest.approx(1)

@@ -170,7 +170,15 @@ def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
     model = fitted.model_
     for line, p in zip(lines[2:-2], model.points, strict=True):
         shown, m = [float(v) for v in line.replace(">", "").replace("±", "").split()], p.found
-        figures = [m.cost, m.cost_error, m.loss / model.stake, m.loss_error / model.stake, m.accuracy, m.accuracy_error, m.n]
+        figures = [
+            m.cost,
+            m.cost_error,
+            m.loss / model.loss_scale,
+            m.loss_error / model.loss_scale,
+            m.accuracy,
+            m.accuracy_error,
+            m.n,
+        ]
         assert shown == pytest.approx(figures, abs=1e-3)
     assert f"loss / stake {model.expected['loss'] / model.stake:.4f}" in ok("inspect", tmp_path / "m")
 

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from tests.support.commands import fill, ok, run
-from tests.support.naive import NaivePrices
+from tests.support.naive import NaiveCosts
 from tests.support.patients import COSTS, DERIVED, SETUP, classifier, patients
 
 import askwise
@@ -143,7 +143,7 @@ def test_fit_for_machines(folder, tmp_path):
     found = json.loads(out)
     assert found["model"] == str(tmp_path / "a.askwise")
     assert all(os.path.exists(f) for f in found["files"])
-    prices = NaivePrices({**COSTS, "index": 0}, SETUP, DERIVED)
+    prices = NaiveCosts({**COSTS, "index": 0}, SETUP, DERIVED)
     assert found["tests"] == {t: pytest.approx(float(prices.cost({t}))) for t in COSTS}
     assert found["classes"] == ["ill", "well"]
 

@@ -117,11 +117,11 @@ def test_cutting_makes_leaves():
 def test_items_add_up_to_the_cost():
     for seed in range(60):
         problem = random_world(seed).problem()
-        prices, rng = problem.schema.prices, np.random.default_rng(seed)
+        costs, rng = problem.schema.costs, np.random.default_rng(seed)
         held = rng.random((5, problem.schema.n_tests)) < 0.5
         known = None if problem.known is None else problem.known
-        bought = items(prices, held, known) @ item_prices(prices)
-        assert bought == pytest.approx(np.asarray(prices.money(prices.cost(held, known)), float))
+        bought = items(costs, held, known) @ item_prices(costs)
+        assert bought == pytest.approx(np.asarray(costs.money(costs.cost(held, known)), float))
 
 
 def test_lazy_trees_keep_the_rules_in_any_world_and_buy_nothing_that_no_tree_asked():

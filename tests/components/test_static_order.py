@@ -60,7 +60,7 @@ def test_shares_add_up_to_the_cost_of_the_set() -> None:
     assert _share(problem, np.ones(4, bool)) == pytest.approx([1 + 1.5, 2 + 1.5, 1 + 1.5, 1 + 2 + 1 + 1.5])
     for left in ([True, False, True, False], [False, False, False, True]):
         mask = np.array(left)
-        assert _share(problem, mask).sum() == problem.schema.prices.cost(mask[None])[0]
+        assert _share(problem, mask).sum() == problem.schema.costs.cost(mask[None])[0]
 
 
 def test_what_is_free_comes_first_and_sources_come_before_what_is_computed_from_them() -> None:
@@ -117,7 +117,7 @@ def test_a_prefix_is_bought_in_order_as_far_as_it_can_be_had() -> None:
         assert not (bought & ~problem.available).any()
         assert not bought[:, 3].any()  # not in the prefix
         assert (done.decision == 1).all()  # 0.2 x 10 is more than 0.8 x 1
-        assert (done.cost == schema.prices.cost(done.mask, known)).all()
+        assert (done.cost == schema.costs.cost(done.mask, known)).all()
         if cap is None:
             there = ~np.isnan(X)
             there[:, 4] &= (there | known)[:, [2, 3]].all(1)  # e is computed from c and d
@@ -131,9 +131,9 @@ def test_a_prefix_is_bought_in_order_as_far_as_it_can_be_had() -> None:
 def test_what_a_hard_budget_affords_together() -> None:
     schema = Schema.build(list("abcd"), [0, 1], {"a": 1, "b": 2, "c": 3, "d": 1}, setup={"draw": (2, ["a", "b"])})
     order = np.array([2, 1, 0, 3])
-    cap = HardBudget(6).cap(schema.prices)
-    assert affordable(order, schema.prices, cap).tolist() == [2, 0]  # b would be 4 more, a is 3 more
-    assert affordable(order, schema.prices, None).tolist() == order.tolist()
+    cap = HardBudget(6).cap(schema.costs)
+    assert affordable(order, schema.costs, cap).tolist() == [2, 0]  # b would be 4 more, a is 3 more
+    assert affordable(order, schema.costs, None).tolist() == order.tolist()
 
 
 def test_lengths_are_all_or_a_grid_that_is_fine_at_its_beginning() -> None:

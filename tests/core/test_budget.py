@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff, lagrangian, lagrangian_slope
-from askwise.core.prices import Prices
+from askwise.core.costs import CostFunction
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 
@@ -18,8 +18,8 @@ def problem(*amounts, loss=None) -> Problem:
     return Problem.build(schema, np.zeros((2, len(amounts))), [0, 1], loss=loss)
 
 
-def prices_of(*amounts) -> Prices:
-    return problem(*amounts).schema.prices
+def prices_of(*amounts) -> CostFunction:
+    return problem(*amounts).schema.costs
 
 
 def controller(budget, of, rate=0.1, scale=0.5, momentum=0.1):

@@ -160,7 +160,7 @@ def test_the_existing_classifier_by_hand(hard, held, missing, may_ask):
     ask = np.array([p.schema.n_classes])
     assert cases.decision_of(ask).tolist() == [1]
     assert cases.loss_of(ask).tolist() == [1]  # it says yes, the truth is no
-    cost = p.schema.prices.money(cases.cost_of(ask))
+    cost = p.schema.costs.money(cases.cost_of(ask))
     assert cost == pytest.approx({(): 1.0, ("age",): 1.0, ("t3",): 0.7}[tuple(held)])
     cases.step(ask)
     assert cases.mask[0, [1, 2]].all()
@@ -177,7 +177,7 @@ def test_the_existing_classifier_does_not_pay_for_what_led_to_a_known_result():
 
 def test_a_budget_larger_than_all_prices_is_no_budget():
     p = blood().problem()
-    cap = HardBudget(10**15).cap(p.schema.prices)
+    cap = HardBudget(10**15).cap(p.schema.costs)
     assert Cases.start(p, np.array([0]), cap).legal().all()
 
 
@@ -272,7 +272,7 @@ def test_every_step_agrees_with_the_naive_twin(seeds):
                 assert (steps.cases.row[at], steps.t[at], steps.action[at]) == (row, t, action)
                 assert state.legal[at].tolist() == [case.legal(a) for a in range(len(case.actions()))], (s, at)
                 assert state.values[at].tolist() == case.observation()
-                assert int(cost[at]) * p.schema.prices.unit == case.cost_of(action), (s, at)
+                assert int(cost[at]) * p.schema.costs.unit == case.cost_of(action), (s, at)
                 assert loss[at] == case.loss_of(action)
                 case.step(action)
                 at += 1

@@ -96,7 +96,7 @@ def test_without_a_time_limit_all_rows_kept_apart_are_measured(whole):
     unseen = family.halves(problem(1000, 1))[1]
     assert {p.found.n for p in whole.kept} == {len(unseen)} == {500}
     for p in whole.kept:
-        alone = tally(unseen, rollout(unseen, whole.policy(p), p.cap)).measure(unseen.schema.prices)
+        alone = tally(unseen, rollout(unseen, whole.policy(p), p.cap)).measure(unseen.schema.costs)
         assert (p.loss, p.accuracy, p.found.loss_error) == pytest.approx((alone.loss, alone.accuracy, alone.loss_error))
         if p.cap is not None or p.prefix is not None:
             assert (p.cost, p.found.cost_error) == pytest.approx((alone.cost, alone.cost_error))
@@ -141,7 +141,7 @@ def old(tmp_path):
         names = {"lam": p["lam"], "cost": p["cost"], "loss": p["loss"], "accuracy": p["accuracy"], "prefix": p["prefix"]}
         return {**names, "error": p["loss_error"], "cost_error": p["cost_error"]}
 
-    money = model.schema.prices.money
+    money = model.schema.costs.money
     caps = sorted({p["cap"] for p in card["points"]} - {None})
     card["caps"] = [[float(money(cap)), [told(p) for p in card["points"] if p["cap"] == cap]] for cap in caps]
     card["points"] = [told(p) for p in card["points"] if p["cap"] is None]

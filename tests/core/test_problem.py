@@ -48,9 +48,9 @@ def test_actions_are_classes_then_the_existing_classifier_then_tests():
 
 def test_prices_by_name_by_position_and_by_default():
     unit_prices = [scan(costs={"z": 3, "a": 1, "scan": 2}), scan(costs=[1, 2, 3]), scan(costs=np.array([1, 2, 3]))]
-    assert [s.prices.own.tolist() for s in unit_prices] == [[1, 2, 3]] * 3
-    assert scan().prices.own.tolist() == [1, 1, 1]
-    assert scan(derived={"z": ["a"]}).prices.own.tolist() == [1, 1, 0]
+    assert [s.costs.own.tolist() for s in unit_prices] == [[1, 2, 3]] * 3
+    assert scan().costs.own.tolist() == [1, 1, 1]
+    assert scan(derived={"z": ["a"]}).costs.own.tolist() == [1, 1, 0]
 
 
 # ------------------------------------------------------------------ the rows
@@ -161,9 +161,9 @@ def test_class_weights_multiply_the_losses_of_cases_of_that_class():
 
 def test_what_is_at_stake_is_the_mean_of_the_largest_losses():
     p = Problem.build(schema(), np.zeros((4, 2)), [0, 0, 0, 1], loss=[[0, 6], [1, 0]])
-    assert p.stake == (6 + 6 + 6 + 1) / 4
-    assert Problem.build(schema(), np.zeros((4, 2)), [0, 0, 0, 1]).stake == 1
-    assert Problem.build(schema(), np.zeros((4, 2)), [0, 0, 0, 1], class_weight="balanced").stake == pytest.approx(1)
+    assert p.loss_scale == (6 + 6 + 6 + 1) / 4
+    assert Problem.build(schema(), np.zeros((4, 2)), [0, 0, 0, 1]).loss_scale == 1
+    assert Problem.build(schema(), np.zeros((4, 2)), [0, 0, 0, 1], class_weight="balanced").loss_scale == pytest.approx(1)
 
 
 def test_balanced_weight_draws_every_class_equally_often():

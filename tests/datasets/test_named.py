@@ -54,7 +54,7 @@ def test_every_set_has_a_card_that_says_everything() -> None:
     assert set(CARDS) == set(MAKERS)
     assert set(SIZES) == {*BUILT_IN, *IN_FOLDER}
     for card in CARDS.values():
-        assert all((card.title, card.source, card.licence, card.prices, card.splits, card.traps)), card.name
+        assert all((card.title, card.source, card.licence, card.costs, card.splits, card.traps)), card.name
         assert card.built_in or (card.file and card.get), card.name
     del cards()["wine"]  # a copy
     assert "wine" in cards()
@@ -110,7 +110,7 @@ def test_files_of_the_package_are_those_of_the_cards(name) -> None:
 
 def alone(name: str) -> dict[str, float]:
     schema = load(name).train.schema
-    return dict(zip(schema.tests, schema.prices.money(schema.prices.alone).tolist(), strict=True))
+    return dict(zip(schema.tests, schema.costs.money(schema.costs.alone).tolist(), strict=True))
 
 
 def test_thyroid() -> None:
@@ -150,7 +150,7 @@ def test_heart() -> None:
     schema = load("heart").train.schema
     assert "cp=4" in schema.columns
     assert schema.n_tests == 13
-    assert float(schema.prices.money(schema.prices.total)) == pytest.approx(4 + 8.27 + 15.5 + 100.9 + 2 + 3 + 2.1 + 101.9 + 86.3)
+    assert float(schema.costs.money(schema.costs.total)) == pytest.approx(4 + 8.27 + 15.5 + 100.9 + 2 + 3 + 2.1 + 101.9 + 86.3)
 
 
 def test_hepatitis_and_pima_have_their_gaps() -> None:

@@ -69,8 +69,8 @@ def test_diabetes_is_a_file_that_the_user_has(folder) -> None:
     np.savez(folder / "diabetes.npz", X=rng.normal(size=(300, 45)), y=np.arange(300) % 3, costs=costs)
     data = load("diabetes")
     assert [len(p) for p in (data.train, data.validation, data.test)] == [210, 45, 45]
-    prices = data.train.schema.prices
-    assert float(prices.money(prices.alone[2])) == pytest.approx(0.3)  # as a person reads it, not as a float32
+    cost_function = data.train.schema.costs
+    assert float(cost_function.money(cost_function.alone[2])) == pytest.approx(0.3)  # as a person reads it, not as a float32
     np.savez(folder / "diabetes.npz", X=rng.normal(size=(300, 44)), y=np.arange(300) % 3, costs=costs[:44])
     with pytest.raises(InputError, match="gives 300 rows x 44 columns and 300 labels; for 'diabetes' it must be 300 x 45"):
         raw("diabetes")

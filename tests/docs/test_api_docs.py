@@ -83,7 +83,19 @@ OFFERED = [("Model", Model), ("Model", Point), ("AcquisitionReport", Acquisition
 
 @pytest.mark.parametrize(("title", "of"), [*OFFERED, ("Providers", Provider), ("Providers", Decided)])
 def test_what_a_model_and_a_report_offer(title: str, of: type) -> None:
-    inner = {"encoding", "loss", "at_once", "external", "encoder", "policy", "belief", "believed", "stake", "weights", "index"}
+    inner = {
+        "encoding",
+        "loss",
+        "at_once",
+        "external",
+        "encoder",
+        "policy",
+        "belief",
+        "believed",
+        "loss_scale",
+        "weights",
+        "index",
+    }
     for name in public(of) - inner:
         assert name in words(title), f"docs/api.md does not name {of.__name__}.{name}"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.support.models import answer, family, lacking, paper, table
-from tests.support.naive import NaivePrices
+from tests.support.naive import NaiveCosts
 from tests.support.patients import QUICK
 
 from askwise import AverageBudget, CostlyClassifier, FamilyConfig, HardBudget, Tradeoff
@@ -17,7 +17,7 @@ from askwise.frontier.hull import Point
 # smoker and town are free; colour is, once pressure has opened the lab; index is computed from others, without a fee
 FREE = {"costs": {"age": "0.1", "pressure": 1, "smoker": 0, "colour": 0, "town": 0},
         "setup": {"lab": ("0.5", ["pressure", "colour"])}, "derived": {"index": ["age", "pressure"]}}  # fmt: skip
-NAIVE = NaivePrices(**FREE)
+NAIVE = NaiveCosts(**FREE)
 ROWS, _ = table(30, seed=4)
 KINDS = {
     "family": (family, None),
@@ -163,4 +163,4 @@ def test_a_prefix_is_measured_as_it_is_run():
         run = replace(model, points=(model.points[0], replace(point, found=Measure(point.cost, 0.0, 1.0))))
         costs = run.acquire(X).cost
         assert costs.max() <= point.prefix
-        assert run.limit(run.followed[0]) == int(point.prefix / model.schema.prices.unit)
+        assert run.limit(run.followed[0]) == int(point.prefix / model.schema.costs.unit)

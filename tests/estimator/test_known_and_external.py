@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from tests.support.naive import NaivePrices
+from tests.support.naive import NaiveCosts
 from tests.support.patients import classifier, numbers
 
 import askwise
@@ -16,7 +16,7 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 COSTS = {"a": "0.7", "b": 2, "c": "0.1"}
 SETUP = {"draw": (1, ["a", "b"])}
-NAIVE = NaivePrices(COSTS, SETUP)
+NAIVE = NaiveCosts(COSTS, SETUP)
 
 
 def table(n=120, seed=0, holes=False):

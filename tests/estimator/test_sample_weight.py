@@ -63,7 +63,7 @@ class Buys:
 def test_means_are_those_of_repeated_rows(more):
     weighted, repeated = twins(**more)
     assert weighted.loss == pytest.approx(repeated.loss)
-    assert weighted.stake == pytest.approx(repeated.stake)
+    assert weighted.loss_scale == pytest.approx(repeated.loss_scale)
     assert decide_at_once(weighted).q.classes == pytest.approx(decide_at_once(repeated).q.classes)
     for field in fields(Scale):
         assert getattr(Scale.of(weighted), field.name) == pytest.approx(getattr(Scale.of(repeated), field.name))
@@ -81,7 +81,7 @@ def test_equal_weights_of_any_size_change_no_error():
     weighted, _ = twins()
     alike = Problem.build(weighted.schema, np.where(weighted.available, weighted.X, np.nan), weighted.y, weight=np.full(40, 7.0))
     plain = Problem.build(weighted.schema, np.where(weighted.available, weighted.X, np.nan), weighted.y)
-    mine, theirs = (measure(p, Greedy(Buys()), Budget().cap(p.schema.prices)) for p in (alike, plain))
+    mine, theirs = (measure(p, Greedy(Buys()), Budget().cap(p.schema.costs)) for p in (alike, plain))
     for field in fields(mine):
         assert getattr(mine, field.name) == pytest.approx(getattr(theirs, field.name)), field.name
 

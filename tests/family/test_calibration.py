@@ -58,15 +58,15 @@ def test_cases_that_lack_what_is_free_do_not_change_the_map(free_run):
 @pytest.mark.parametrize("cap", [None, 6])
 def test_on_new_cases_means_come_true(run, cap):
     new = noisy(2_000, 2)
-    prices, expected, came = new.schema.prices, [], []
+    costs, expected, came = new.schema.costs, [], []
     for lam in (0.001, 0.005, 0.01, 0.02):
         done = rollout(new, run.family.policy(lam), cap)
         steps = replay(new, done.row, done.padded, done.length, cap)
         on = steps.action >= new.schema.first_test
         seen = run.family.values(lam).view(steps.cases.observe())
-        paid = prices.money(done.cost[steps.episode] - prices.cost(steps.cases.mask))
+        paid = costs.money(done.cost[steps.episode] - costs.cost(steps.cases.mask))
         expected.append(np.stack([seen.loss, seen.cost], 1)[on])
-        came.append(np.stack([done.loss[steps.episode] / new.stake, paid], 1)[on])
+        came.append(np.stack([done.loss[steps.episode] / new.loss_scale, paid], 1)[on])
         assert (seen.loss >= 0).all()
     (loss, cost), (lost, paid) = (np.concatenate(of).mean(0) for of in (expected, came))
     assert loss == pytest.approx(lost, abs=0.05)
@@ -84,7 +84,7 @@ def test_a_wrong_judge_is_set_right(run):
     wrong["forecast"] = told
     state = first_states(problem)
     expected = lied.values(0.01).view(state).loss.mean()
-    came = measure(problem, lied.policy(0.01), None).loss / problem.stake
+    came = measure(problem, lied.policy(0.01), None).loss / problem.loss_scale
     assert expected == pytest.approx(came, abs=0.02)
 
 

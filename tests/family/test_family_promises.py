@@ -61,8 +61,8 @@ def test_what_is_expected_under_a_hard_budget_is_what_is_run(model, measured, av
         budget = HardBudget(hard) if average is None else AverageBudget(average) & HardBudget(hard)
         there = model.at(budget)
         done = there.rollout(measured)
-        assert done.cost.max() <= hard / float(model.schema.prices.unit)
-        found, told = tally(measured, done).measure(measured.schema.prices), there.measured
+        assert done.cost.max() <= hard / float(model.schema.costs.unit)
+        found, told = tally(measured, done).measure(measured.schema.costs), there.measured
         assert told.n == len(measured)
         if not there.blend.share:
             assert found.loss == pytest.approx(told.loss, abs=1e-9)
@@ -74,13 +74,13 @@ def test_what_is_expected_under_a_hard_budget_is_what_is_run(model, measured, av
 
 def test_a_budget_between_two_measured_ones_keeps_to_the_smaller(model, measured):
     """Nobody pays more than the point that is reported allows."""
-    prices = model.schema.prices
-    limits = sorted({model.family.most_paid(prices, p.prefix, p.cap) for p in model.points} - {np.inf})
+    costs = model.schema.costs
+    limits = sorted({model.family.most_paid(costs, p.prefix, p.cap) for p in model.points} - {np.inf})
     assert len(limits) > 3
     for small, large in pairwise(limits):
-        between = model.at(HardBudget(float(prices.money((small + large) / 2))))
-        assert between.expected == model.at(HardBudget(float(prices.money(small)))).expected
-        assert prices.money(between.rollout(measured).cost.max()) <= prices.money(small)
+        between = model.at(HardBudget(float(costs.money((small + large) / 2))))
+        assert between.expected == model.at(HardBudget(float(costs.money(small)))).expected
+        assert costs.money(between.rollout(measured).cost.max()) <= costs.money(small)
 
 
 def test_a_hard_budget_named_in_fit_is_measured_itself(monkeypatch):
@@ -96,7 +96,7 @@ def test_a_hard_budget_named_in_fit_is_measured_itself(monkeypatch):
     prices = [f"{1.37 * (i + 1):.2f}" for i in range(5)]
     quick = QUICK.but(max_steps=60)
     made = CostlyClassifier(prices, HardBudget("6.66"), algorithm="family", config=quick, random_state=0).fit(X, y)
-    cap = made.model_.budget.cap(made.model_.schema.prices)
+    cap = made.model_.budget.cap(made.model_.schema.costs)
     assert cap == 666
     assert cap in seen
     assert cap not in frontier.some_caps(made.model_.schema, made.model_.family.scale)
@@ -135,7 +135,7 @@ def test_a_further_constraint_never_promises_more(model, seed):
 
 def random_points(model, rng):
     """Points under many limits, and without."""
-    caps = [None, *rng.integers(1, model.schema.prices.total, 6).tolist()]
+    caps = [None, *rng.integers(1, model.schema.costs.total, 6).tolist()]
     lams = (0.0, 0.01, 0.1)
     free = [p for p in model.points if p.prefix]
     return [*free, *(Point(lam, rng.choice([p.found for p in model.points]), cap=cap) for cap in caps for lam in lams)]
@@ -155,8 +155,8 @@ def test_all_that_was_measured_is_kept_that_some_budget_follows():
 def test_two_policies_with_different_limits_are_mixed_as_predict_sessions_and_files_say(tmp_path):
     """Each case keeps to the limit of the policy that it follows."""
     made = random_family(seed=3)
-    prices, points = made.schema.prices, made.points
-    small, large = HardBudget("0.8").cap(prices), HardBudget("2.2").cap(prices)
+    costs, points = made.schema.costs, made.points
+    small, large = HardBudget("0.8").cap(costs), HardBudget("2.2").cap(costs)
     arms = [
         Point(made.family.scale.low, Measure(c, w, 1 - w, 100), cap=cap) for c, w, cap in ((0.5, 0.3, small), (2, 0.1, large))
     ]

@@ -47,10 +47,10 @@ def test_it_is_measured_now_and_then_and_the_best_is_kept(done):
 def test_the_frontier_has_every_prefix_and_what_they_cost(done):
     prefixes = [p for p in done.points if p.prefix is not None]
     assert [p.prefix for p in prefixes] == [0, 1, 2, 3, 4]
-    prices = done.trainer.schema.prices
+    costs = done.trainer.schema.costs
     for p in prefixes:
         held = np.isin(np.arange(4), done.trainer.order[: p.prefix])[None]
-        assert p.found.cost == pytest.approx(float(prices.money(prices.cost(held)[0])))
+        assert p.found.cost == pytest.approx(float(costs.money(costs.cost(held)[0])))
 
 
 def test_a_point_is_the_policy_it_was_measured_with(done):
@@ -120,7 +120,7 @@ def test_time_ends_it():
 def test_fit_gives_a_policy_that_keeps_to_the_budget(budget):
     validation = problem(seed=1)
     policy = family.fit(problem(), validation, budget, seconds=1)
-    cap = budget.cap(validation.schema.prices)
+    cap = budget.cap(validation.schema.costs)
     done = rollout(validation, policy, cap)
     if cap is not None:
         assert done.cost.max() <= cap

@@ -17,7 +17,7 @@ from askwise.errors import InputError, StateError
 from askwise.family.conditions import HATS, Scale, affordable
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import InOrder, proposed
-from askwise.family.network import Waves
+from askwise.family.network import FourierFeatures
 from askwise.family.train import FamilyTrainer
 
 TINY = FamilyConfig(max_steps=12, width=8, bins=3, batch=8, cases=6, prefix_share=0.3, longest=4)
@@ -44,7 +44,7 @@ def some_states(problem: Problem, seed=0, cap=None) -> State:
 
 
 def test_price_and_budget_lie_on_axes_of_hats():
-    scale = Scale(stake=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
+    scale = Scale(loss_scale=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
     lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / (HATS - 1))])
     found = scale.conditions(lam, np.array([1.0, 100.0, 99.999, 0.0]))
     assert found.shape == (4, 2 * HATS + 1)
@@ -65,7 +65,7 @@ def test_price_and_budget_lie_on_axes_of_hats():
 def test_the_runtime_without_torch_says_the_same(name, shown):
     w, data, _ = VARIANTS[name]
     t = finished(trainer(w.problem(**data), TINY.but(**shown)))
-    cap = t.schema.prices.total // 2
+    cap = t.schema.costs.total // 2
     state, lam = some_states(t.problem, cap=cap), 0.3
     seen = t.values(t.weights(), lam).outlook(state)
     with torch.no_grad():
@@ -79,7 +79,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         rooms = torch.from_numpy(affordable(t.alone, state.price, state.left))
         late = torch.from_numpy(proposed(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
         judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
-        own = torch.from_numpy(state.price * lam / t.scale.stake).float()
+        own = torch.from_numpy(state.price * lam / t.scale.loss_scale).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
         pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
         reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
@@ -96,14 +96,14 @@ def test_waves_are_as_wide_as_what_most_values_span_and_two_values_need_none():
     rng = np.random.default_rng(0)
     X = np.stack([rng.normal(5, 10, 4_000), rng.integers(0, 2, 4_000), np.full(4_000, 7.0)], 1)
     schema, y = Schema.build(["x", "yes", "same"], [0, 1]), np.arange(4_000) % 2
-    waves = Waves(Problem.build(schema, X, y), 3)
+    waves = FourierFeatures(Problem.build(schema, X, y), 3)
     assert waves.source.tolist() == [0] * 6
     assert waves.owner.tolist() == [0, 1, 2] + [0] * 6
     made, turns = waves(torch.tensor([[2.0, 1.0, 7.0]]))[0].numpy(), 2 * waves.rate[:3].numpy()
     assert made == pytest.approx([2, 1, 7, *np.sin(turns), *np.cos(turns)], abs=1e-5)
     twice = 2 * X
     twice[:5, 0] = 1e6  # a few far values change little
-    assert Waves(Problem.build(schema, twice, y), 3).rate.numpy() == pytest.approx(waves.rate.numpy() / 2, rel=0.01)
+    assert FourierFeatures(Problem.build(schema, twice, y), 3).rate.numpy() == pytest.approx(waves.rate.numpy() / 2, rel=0.01)
 
 
 def test_what_can_still_be_paid_after_a_test():
@@ -132,7 +132,7 @@ def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
 
 
 def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
-    scale = Scale(stake=2.0, total=100.0, cheapest=2.0, low=0.001, high=1.0)
+    scale = Scale(loss_scale=2.0, total=100.0, cheapest=2.0, low=0.001, high=1.0)
     lam = np.array([0.01, 0.01, 0.01, 0.5])
     assert scale.reach(lam, np.array([50.0, 400.0, 0.0, 50.0])) == pytest.approx([0.25, 0.5, 0.0, 1.0], abs=1e-6)
     assert scale.reach(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
@@ -155,7 +155,7 @@ def test_a_prefix_is_bought_in_its_order_and_what_is_free_before_what_costs():
         bought = done.action[done.action >= t.schema.first_test] - t.schema.first_test
         held: list[str] = []
         while left := [name for name in names if name not in held]:
-            free = [name for name in left if not w.prices.price(name, set(held))]
+            free = [name for name in left if not w.costs.price(name, set(held))]
             wanted = [name for name in free or names[:k] if name in left]
             if not wanted:
                 break
@@ -217,7 +217,7 @@ def test_every_variant_trains_and_obeys_the_rules(name, encoder):
     t = finished(trainer(problem, encoder=encoder))
     assert all(np.isfinite(v).all() for v in t.weights().values())
     for hard in (None, "0.9", "0.3"):
-        cap = None if hard is None else HardBudget(hard).cap(problem.schema.prices)
+        cap = None if hard is None else HardBudget(hard).cap(problem.schema.costs)
         for lam in (0.0, 0.05, 3.0):
             values = t.values(t.weights(), lam)
             for q in (values, InOrder(values, t.rank, 3)):
@@ -233,7 +233,7 @@ def test_money_for_what_is_known_is_not_money_left():
     left = Cases(problem, live.row, live.mask, live.cap).left()
     assert left.min() == 1
     assert 0.1 < (left <= 4).mean() < 0.4
-    assert 0.4 < (left >= schema.prices.total).mean() < 0.6  # nothing to mind
+    assert 0.4 < (left >= schema.costs.total).mean() < 0.6  # nothing to mind
 
 
 def test_rows_are_drawn_by_weight():
@@ -261,7 +261,7 @@ def test_one_training_serves_every_price_and_every_hard_budget():
     t = finished(FamilyTrainer(problem, problem, np.array([1, 2, 0]), config, seed=1))
 
     def found(lam: float, hard: float | None = None) -> tuple[float, float]:
-        cap = None if hard is None else HardBudget(hard).cap(schema.prices)
+        cap = None if hard is None else HardBudget(hard).cap(schema.costs)
         m = measure(problem, Greedy(t.values(t.weights(), lam)), cap)
         return m.cost, m.accuracy
 

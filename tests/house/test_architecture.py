@@ -53,7 +53,7 @@ WITHOUT_TORCH = [
 
 
 def name_of(path: Path) -> str:
-    """askwise.core.prices for .../askwise/core/prices.py"""
+    """askwise.core.costs for .../askwise/core/costs.py"""
     parts = path.relative_to(SRC.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -87,7 +87,7 @@ def ids(paths):
 
 
 def test_there_is_something_to_look_at():
-    assert {"errors.py", "core/prices.py", "paper/train.py"} <= set(ids(FILES))
+    assert {"errors.py", "core/costs.py", "paper/train.py"} <= set(ids(FILES))
 
 
 @pytest.mark.parametrize(

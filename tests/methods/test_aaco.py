@@ -84,7 +84,7 @@ def test_candidates() -> None:
 def test_neighbours_plans_and_losses_are_those_of_a_naive_twin(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aaco, "BLOCK", block)
     problem = mixed()
-    prices, owner = problem.schema.prices, problem.schema.owner
+    costs, owner = problem.schema.costs, problem.schema.owner
     mine = Outlook(problem, guess, reference=20, supersets=16, neighbours=3, seed=0)
     cases = Cases(problem, np.arange(6), np.tile([True, False, True, False], (6, 1)), None)
     near = mine.nearest(cases.values(), cases.mask)
@@ -104,8 +104,8 @@ def test_neighbours_plans_and_losses_are_those_of_a_naive_twin(block: int, monke
     assert {frozenset(np.flatnonzero(s).tolist()) for s in plans.sets} == {
         frozenset(s) for s in ((0, 2), (0, 1, 2), (0, 2, 3), (0, 1, 2, 3))
     }
-    whole = prices.cost(plans.sets) - prices.cost(held[None])
-    assert plans.cost == pytest.approx(whole * float(prices.unit))
+    whole = costs.cost(plans.sets) - costs.cost(held[None])
+    assert plans.cost == pytest.approx(whole * float(costs.unit))
     assert (plans.sets[plans.which] == held | (mine.candidates & np.array([False, True, False, True]))).all()
 
 
@@ -171,8 +171,8 @@ def test_that_a_test_is_not_there_says_nothing() -> None:
 def test_fit_keeps_to_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     train, validation, test = pair()
     monkeypatch.setattr(aaco, "masked_classifier", lambda *_: classifier())
-    both = float(train.schema.prices.money(train.schema.prices.own[:2].sum()))
+    both = float(train.schema.costs.money(train.schema.costs.own[:2].sum()))
     average = aaco.fit(train, validation, AverageBudget(both / 2))
     assert measure(validation, average, None).cost == pytest.approx(both / 2, rel=0.2)
-    hard = rollout(test, aaco.fit(train, validation, HardBudget(both)), HardBudget(both).cap(train.schema.prices))
+    hard = rollout(test, aaco.fit(train, validation, HardBudget(both)), HardBudget(both).cap(train.schema.costs))
     assert (hard.decision == test.y).mean() > 0.93

@@ -99,7 +99,7 @@ def learned(name: str, variant: str) -> list[Policy] | InputError:
         if name in WITH_POINTS:
             points = METHODS[name].points
             return points(problem, problem, **limits(points))
-        total = problem.schema.prices.money(problem.schema.prices.total)
+        total = problem.schema.costs.money(problem.schema.costs.total)
         return [fitted(name, problem, budget) for budget in (Tradeoff(0.05), AverageBudget(total / 3))]
     except InputError as refusal:
         return refusal
@@ -160,12 +160,12 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(name):
 def test_the_rules_are_obeyed(name, variant):
     """Legal at every step, one class at the end, and the bill right to the digit: without a budget, with little, with nothing."""
     problem, (world, _) = problem_of(variant), WORLDS[variant]
-    prices = problem.schema.prices
+    costs = problem.schema.costs
     if world.loss is None and not np.array_equal(problem.loss, 1 - np.eye(len(problem.loss))):
         world = replace(world, loss=problem.loss.tolist())  # class weights
     for policy in some(policies(name, variant)):
-        for cap in (None, prices.total // 3, 0):
-            under = replace(world, hard=None if cap is None else cap * prices.unit)
+        for cap in (None, costs.total // 3, 0):
+            under = replace(world, hard=None if cap is None else cap * costs.unit)
             check_rules(under, problem, rollout(problem, policy, cap))
 
 
@@ -225,15 +225,15 @@ def test_budgets_are_kept(name, variant, budget):
     """A hard one by every case; an average one, on the rows it was chosen on, exactly in expectation and else within the luck of
     the draw. What is reported is what was paid."""
     problem = problem_of(variant)
-    policy, prices, n = fitted(name, problem, budget), problem.schema.prices, len(problem)
+    policy, costs, n = fitted(name, problem, budget), problem.schema.costs, len(problem)
     report = evaluate(policy, problem, budget)
-    paid = [cost * prices.unit for cost in prices.cost(report.episodes.mask, problem.known).tolist()]
+    paid = [cost * costs.unit for cost in costs.cost(report.episodes.mask, problem.known).tolist()]
     assert report.cost_per_case.tolist() == pytest.approx([float(p) for p in paid])
     if budget.hard is not None:
         assert max(paid) <= budget.hard
     if budget.average is not None:
-        cap = budget.cap(prices)
-        each = [(share, prices.money(rollout(problem, arm, cap).cost)) for share, arm in arms(policy)]
+        cap = budget.cap(costs)
+        each = [(share, costs.money(rollout(problem, arm, cap).cost)) for share, arm in arms(policy)]
         expected = sum(share * cost for share, cost in each)  # N
         luck = sum(share * (cost - expected) ** 2 for share, cost in each).sum() ** 0.5 / n
         assert expected.mean() <= float(budget.average) + 1e-9
@@ -292,8 +292,8 @@ def looks_at_gaps(policy: Policy, problem: Problem) -> bool:
     What a test that it holds was computed from stays available, whatever its value."""
     done = rollout(problem, policy, None)
     needed = done.mask.copy()
-    for test in problem.schema.prices.derived:
-        needed |= needed[:, [test]] & problem.schema.prices.sources[test]
+    for test in problem.schema.costs.derived:
+        needed |= needed[:, [test]] & problem.schema.costs.sources[test]
     held = problem.schema.by_column(done.mask)
     other = np.random.default_rng(0).permuted(problem.X, axis=0)
     others = replace(problem, X=np.where(held, problem.X, other))

@@ -16,14 +16,14 @@ from askwise.methods import exact
 
 def naive(problem: Problem, lam: Fraction, cap: Fraction | None) -> Fraction:
     """The least loss + lam * cost over all plans, by plain recursion over sets of rows."""
-    schema, prices = problem.schema, problem.schema.prices
+    schema, costs = problem.schema, problem.schema.costs
     rows = list(range(len(problem)))
 
     def cost(held: frozenset[int]) -> Fraction:
         mask = np.zeros((1, schema.n_tests), bool)
         mask[0, list(held)] = True
         known = None if problem.known is None else problem.known[:1]
-        return int(prices.cost(mask, known)[0]) * prices.unit
+        return int(costs.cost(mask, known)[0]) * costs.unit
 
     @cache
     def best(held: frozenset[int], these: tuple[int, ...]) -> Fraction:
@@ -92,7 +92,7 @@ def test_equals_the_best_of_all_plans(seed: int) -> None:
         found = exact.solve(problem, budget)
         assert found.loss + lam * found.cost == naive(problem, lam, hard)
         # and the policy, rolled out, comes to what is claimed
-        done = measure(problem, found.policy, budget.cap(problem.schema.prices))
+        done = measure(problem, found.policy, budget.cap(problem.schema.costs))
         assert done.cost == pytest.approx(float(found.cost), abs=1e-12)
         assert done.loss == pytest.approx(float(found.loss), abs=1e-12)
 
@@ -143,8 +143,8 @@ def test_both_arms_of_a_mixture_obey_the_hard_budget() -> None:
     problem = random_problem(5)
     budget = AverageBudget("0.4") & HardBudget("0.9")
     found = exact.solve(problem, budget)
-    done = rollout(problem, found.policy, budget.cap(problem.schema.prices))
-    assert (problem.schema.prices.money(done.cost) <= 0.9 + 1e-12).all()
+    done = rollout(problem, found.policy, budget.cap(problem.schema.costs))
+    assert (problem.schema.costs.money(done.cost) <= 0.9 + 1e-12).all()
 
 
 def test_large_enough_problems_fit() -> None:

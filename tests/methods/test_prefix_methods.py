@@ -106,7 +106,7 @@ def test_no_policy_pays_too_much_or_buys_what_is_not_there(name: str) -> None:
             done = rollout(test, policy, cap)
             assert not (done.mask & ~test.known & ~test.available).any()
             assert cap is None or (done.cost <= cap).all()
-            assert (done.cost == train.schema.prices.cost(done.mask, test.known)).all()
+            assert (done.cost == train.schema.costs.cost(done.mask, test.known)).all()
         alone = rollout(test, policy, None, np.array([7]))  # a batch of one is as a batch of all
         assert alone.cost[0] == rollout(test, policy, None).cost[7]
 

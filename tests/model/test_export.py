@@ -19,7 +19,7 @@ from askwise.core.policy import Choice, Mixture, free_first, greedy, uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
 from askwise.family.inference import TIE, own_share, proposed
-from askwise.family.network import Bins, FamilyNetwork, Waves
+from askwise.family.network import FamilyNetwork, FourierFeatures, PiecewiseLinear
 from askwise.paper.network import NetworkValues, QNetwork, load_weights
 
 LOSS = [[0, 1, 5], [2, 0, 1], [9, 3, 0]]
@@ -54,13 +54,13 @@ def encoding_of(made):
     parts = {k.removeprefix("encode."): torch.from_numpy(v) for k, v in made.weights.items() if k.startswith("encode.")}
     if not parts:
         return None
-    kind = Waves if "rate" in parts else Bins
+    kind = FourierFeatures if "rate" in parts else PiecewiseLinear
     module = kind.__new__(kind)
     torch.nn.Module.__init__(module)
     for name, value in parts.items():
         module.register_buffer(name, value)
     owner = torch.from_numpy(made.owner)
-    owner = torch.cat([owner, owner[module.source]]) if kind is Waves else owner[module.source]
+    owner = torch.cat([owner, owner[module.source]]) if kind is FourierFeatures else owner[module.source]
     module.register_buffer("owner", owner, persistent=False)
     return module
 
@@ -78,14 +78,14 @@ class TorchFamily:
         inputs = net.inputs(torch.from_numpy(state.values), mask)
         logits, hidden = net.logits(inputs)
         belief = net.belief(logits, mask)
-        decide = belief.exp() @ torch.from_numpy(made.loss / scale.stake).float()
+        decide = belief.exp() @ torch.from_numpy(made.loss / scale.loss_scale).float()
         conditions = torch.from_numpy(scale.conditions(lam, state.left))
         scores, guide = net.scores(inputs, conditions)
         legal = state.legal[:, -F:]
         rooms = torch.from_numpy(affordable(made.alone, state.price, state.left))
         offers, late = proposed(scores.numpy(), legal)
         judged = net.judged(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
-        worth = (judged.rest + torch.from_numpy(state.price * self.lam / scale.stake).float()).numpy()
+        worth = (judged.rest + torch.from_numpy(state.price * self.lam / scale.loss_scale).float()).numpy()
         assert own_share(F) > 0
         pick = np.where(offers, worth, np.inf).argmin(1)
         on = worth[np.arange(len(pick)), pick] + judged.luck.numpy()
@@ -164,7 +164,7 @@ def some_states(model, X, cap=None, seed=0):
     if problem.available is not None:
         mask &= problem.available
     if cap is not None:
-        mask &= (model.schema.prices.cost(mask) <= cap)[:, None]
+        mask &= (model.schema.costs.cost(mask) <= cap)[:, None]
     return free_first(Cases(problem, np.arange(len(problem)), mask, cap).observe())
 
 
@@ -183,7 +183,7 @@ def test_random_states_in_numpy_and_onnx_as_in_torch(name, tmp_path):
         alone = replace(model, points=(model.points[0], best(model.points[i])) if i else model.points[:1])
         alone.export(tmp_path / "m.onnx")
         graph, reference = OnnxPolicy(alone, tmp_path / "m.onnx"), torch_values(model, model.points[i])
-        for cap in (None, model.schema.prices.total // 2):
+        for cap in (None, model.schema.costs.total // 2):
             state = some_states(model, X, cap)
             mine = model.arm(model.points[i]).values(state)
             found = graph.outputs(state)
@@ -237,7 +237,7 @@ def test_the_graph_says_what_it_is(tmp_path):
     hard = family(budget=HardBudget("1.9") & AverageBudget(1))  # between two measured limits
     hard.export(tmp_path / "hard.onnx")
     said = OnnxPolicy(hard, tmp_path / "hard.onnx").run.get_modelmeta().custom_metadata_map
-    assert float(said["cap"]) == hard.schema.prices.money(hard.cap) < hard.session().budget == 1.9
+    assert float(said["cap"]) == hard.schema.costs.money(hard.cap) < hard.session().budget == 1.9
 
 
 @pytest.mark.parametrize("make", [family, paper])

@@ -191,7 +191,7 @@ def test_a_file_from_before_forecasts_is_still_read(fitted, tmp_path):
 def test_a_smaller_hard_budget_is_kept_to_where_it_did_better(lost, kept):
     """The budget of 2 lost 0.2. To promise that, where a budget of 1 promises less, would make more money look worse."""
     model = models.family()
-    units = [HardBudget(b).cap(model.schema.prices) for b in (1, 2)]
+    units = [HardBudget(b).cap(model.schema.costs) for b in (1, 2)]
     points = [Point(0.0, Measure(1.0, loss, 1 - loss, 100), cap=cap) for loss, cap in zip((lost, 0.2), units, strict=True)]
     model = replace(model, points=(model.points[0], *points), budget=HardBudget(2))
     assert model.cap == units[kept - 1]

@@ -310,7 +310,7 @@ def test_arrays_that_fit_only_two_cases_or_no_session_are_refused(parts, tmp_pat
 
 def test_a_long_chain_of_derived_tests_does_not_hang(tmp_path):
     """Whether a test is computed from itself is seen in one pass over all of them."""
-    from askwise.core.prices import _circle
+    from askwise.core.costs import _circle
 
     n = 3000
     chain = np.eye(n, k=-1, dtype=bool)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.models import FORM, MODELS, alike, answer, family, lacking, made, table, wide
-from tests.support.naive import NaivePrices
+from tests.support.naive import NaiveCosts
 from tests.support.patients import NAIVE, PRICES, QUICK
 
 import askwise
@@ -158,14 +158,14 @@ def check(session: Session):
 
 def gone(model, test, refused, held) -> bool:
     """Whether a test is computed from one that is refused."""
-    sources = [model.schema.tests[i] for i in np.flatnonzero(model.schema.prices.sources[model.form.tests[test]])]
+    sources = [model.schema.tests[i] for i in np.flatnonzero(model.schema.costs.sources[model.form.tests[test]])]
     return any(s not in held and (s in refused or gone(model, s, refused, held)) for s in sources)
 
 
 def bill(session, more=None) -> float:
     """What has been told costs, read aloud."""
     several = "form" in session.model.schema.tests
-    prices = NaivePrices(FORM["costs"], FORM["setup"], FORM["derived"]) if several else NAIVE
+    prices = NaiveCosts(FORM["costs"], FORM["setup"], FORM["derived"]) if several else NAIVE
     free = set(session.known)
     return float(prices.cost({*session.answers, *free, *([more] if more else [])}, free))
 
@@ -279,7 +279,7 @@ def test_a_budget_of_its_own_keeps_the_price_of_the_model():
         session = model.session(case_id=1, budget=budget)
         through(session, ROWS.iloc[0].fillna({"pressure": 0.5, "index": 2, "smoker": True, "colour": "red", "town": "Rom"}))
         assert session.cost <= float(budget)
-    assert model.session(budget=10**9).budget == pytest.approx(float(model.schema.prices.money(model.schema.prices.total)))
+    assert model.session(budget=10**9).budget == pytest.approx(float(model.schema.costs.money(model.schema.costs.total)))
     hard = made("a hard budget")
     assert hard.session(budget=99).budget == hard.session().budget <= 1.9
     assert model.session(budget=HardBudget(1)).model.budget == HardBudget(1)
@@ -301,7 +301,7 @@ def test_what_may_be_told_is_the_hard_budget_and_what_is_asked_keeps_to_the_meas
     small = min(p.cap for p in made_.points if p.cap is not None)
     points = tuple(replace(p, found=replace(p.found, loss=p.loss / 2)) if p.cap == small else p for p in made_.points)
     model = replace(made_, points=points, budget=HardBudget("1.9"))
-    keeps = float(model.schema.prices.money(model.cap))
+    keeps = float(model.schema.costs.money(model.cap))
     assert keeps < 1
     assert model.session().budget == model.session().next().left == 1.9
     for i, row in ROWS.iterrows():

@@ -40,8 +40,14 @@ def _parts(X, y, known, loss, prices):
     encoding, classes = Encoding.fit(X), np.unique(y).tolist()
     schema = schema_of(encoding, classes, **prices)
     problem = Problem.build(schema, encoding.transform(X), y, known=list(known) or None, loss=loss)
-    facts = {"stake": problem.stake, "seconds": 0, "stopped": "never began", "config": FamilyConfig().to_dict(), "rows": [0, 0]}
-    at_once = tuple((-problem.loss[problem.y].mean(0) / problem.stake).tolist())
+    facts = {
+        "loss_scale": problem.loss_scale,
+        "seconds": 0,
+        "stopped": "never began",
+        "config": FamilyConfig().to_dict(),
+        "rows": [0, 0],
+    }
+    at_once = tuple((-problem.loss[problem.y].mean(0) / problem.loss_scale).tolist())
     return problem, dict(
         schema=schema, encoding=encoding, loss=problem.loss, at_once=at_once, trained_for=Budget(), known=tuple(known), seed=3,
         unit="€", facts=facts,
@@ -79,7 +85,7 @@ def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budg
         Point(lam, _found(cost, expected), prefix=prefix)
         for lam, cost, expected, prefix in zip(lams, COST, LOSS, prefixes, strict=True)
     )
-    caps = [round(schema.prices.total / part) for part in (1, 2, 4, 8)]
+    caps = [round(schema.costs.total / part) for part in (1, 2, 4, 8)]
     under = [replace(p, cap=cap) for cap in caps for p in points]
     measured = tuple(sorted([*points, *under], key=lambda p: p.cost))
     return Model(points=measured, budget=budget or Budget(), family=made, **more)

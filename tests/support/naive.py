@@ -19,7 +19,7 @@ from askwise.core.problem import Problem, Schema
 MONEY = ("0", "0.1", "0.2", "0.3", "0.7", "1", "2.5")  # 0.1, 0.2 and 0.7 have no exact binary form
 
 
-class NaivePrices:
+class NaiveCosts:
     """cost(S) read aloud: carry out what S needs and is not known, pay each set-up that any of it needs, once."""
 
     def __init__(self, costs: dict[str, Any], setup: dict[str, Any] | None = None, derived: dict[str, Any] | None = None) -> None:
@@ -65,8 +65,8 @@ class World:
         return list(self.reveals)
 
     @property
-    def prices(self) -> NaivePrices:
-        return NaivePrices(self.costs, self.setup, self.derived)
+    def prices(self) -> NaiveCosts:
+        return NaiveCosts(self.costs, self.setup, self.derived)
 
     def problem(self, **more: Any) -> Problem:
         columns = [c for names in self.reveals.values() for c in names]
@@ -74,14 +74,14 @@ class World:
         return Problem.build(schema, self.X, self.y, known=self.known, external=self.external, loss=self.loss, **more)
 
     def cap(self, problem: Problem) -> int | None:
-        return None if self.hard is None else HardBudget(self.hard).cap(problem.schema.prices)
+        return None if self.hard is None else HardBudget(self.hard).cap(problem.schema.costs)
 
 
 class NaiveCase:
     """One row of a world, decided step by step."""
 
     def __init__(self, world: World, row: int) -> None:
-        self.world, self.prices = world, world.prices
+        self.world, self.costs = world, world.costs
         values = iter(world.X[row])
         self.values = {test: [float(next(values)) for _ in names] for test, names in world.reveals.items()}
         self.missing = {test for test, found in self.values.items() if any(v != v for v in found)}
@@ -108,7 +108,7 @@ class NaiveCase:
         return {"say": set(), "ask": set(self.world.needs or ()), "buy": {what}}[kind]
 
     def cost_of(self, action: int) -> Fraction:
-        return self.prices.cost(self.held | self.wanted(action), self.known) - self.prices.cost(self.held, self.known)
+        return self.costs.cost(self.held | self.wanted(action), self.known) - self.costs.cost(self.held, self.known)
 
     def can_have(self, test: str) -> bool:
         """Held, or there with all that it is computed from."""
@@ -159,7 +159,7 @@ def check_rules(world: World, problem: Problem, done: Episodes) -> None:
         assert case.decision in world.classes, f"did not end with a class {where}"
         assert world.classes[done.decision[i]] == case.decision, f"reports another decision {where}"
         assert {t for t, held in zip(world.tests, done.mask[i], strict=True) if held} == case.held, where
-        assert int(done.cost[i]) * problem.schema.prices.unit == case.spent, f"reports another cost {where}"
+        assert int(done.cost[i]) * problem.schema.costs.unit == case.spent, f"reports another cost {where}"
         assert world.hard is None or case.spent <= Fraction(str(world.hard)), f"over the hard budget {where}"
         assert done.loss[i] == case.loss_of(actions[-1]), f"reports another loss {where}"
 

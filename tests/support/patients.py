@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from tests.support.naive import NaivePrices
+from tests.support.naive import NaiveCosts
 
 from askwise import CostlyClassifier, FamilyConfig, TrainConfig
 
@@ -25,7 +25,7 @@ COSTS = {"age": "0.1", "pressure": 1, "smoker": "0.2", "colour": "0.7", "town": 
 SETUP = {"lab": ("0.5", ["pressure", "colour"])}
 DERIVED = {"index": ["age", "pressure"]}
 PRICES = {"costs": COSTS, "setup": SETUP, "derived": DERIVED}
-NAIVE = NaivePrices(COSTS, SETUP, DERIVED)
+NAIVE = NaiveCosts(COSTS, SETUP, DERIVED)
 
 
 def patients(n: int = 160, seed: int = 0, holes: bool = True) -> tuple[pd.DataFrame, np.ndarray]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.support.naive import NaivePrices
+from tests.support.naive import NaiveCosts
 from tests.support.patients import COSTS, bills, classifier, numbers
 
 from askwise import Tradeoff
@@ -54,7 +54,7 @@ def test_one_test_may_reveal_several_columns_of_the_users_frame(frame, others):
     assert set(fitted.model_.schema.tests) == {"age", "form", "exam"}
     report = fitted.acquire(others[0])
     assert any(report.tests)
-    assert report.cost == pytest.approx([float(b) for b in bills(report, NaivePrices(costs))])
+    assert report.cost == pytest.approx([float(b) for b in bills(report, NaiveCosts(costs))])
     lacking = others[0][["smoker", "colour", "town"]].isna().any(axis=1)
     assert not [t for t, gone in zip(report.tests, lacking, strict=True) if gone and "form" in t]
 
@@ -65,9 +65,9 @@ def test_a_single_name_needs_no_brackets(frame):
     )
     schema = fitted.model_.schema
     assert schema.tests == ("exam", "pressure", "smoker", "colour", "town", "index")
-    alone = dict(zip(schema.tests, schema.prices.money(schema.prices.alone).tolist(), strict=True))
+    alone = dict(zip(schema.tests, schema.costs.money(schema.costs.alone).tolist(), strict=True))
     assert alone == {"exam": 1, "pressure": 3, "smoker": 1, "colour": 1, "town": 1, "index": 1}
-    assert schema.prices.sources[5].tolist() == [True, False, False, False, False, False]
+    assert schema.costs.sources[5].tolist() == [True, False, False, False, False, False]
 
 
 @pytest.mark.parametrize("given", ["code", ["code"], ("code",)], ids=str)
@@ -94,10 +94,10 @@ def test_costs_by_series_array_and_default():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     price = {"a": 1.0, "b": 0.25, "c": 3.0}
     for costs in (pd.Series(price), np.array(list(price.values())), list(price.values()), pd.Series(price)[["c", "a", "b"]]):
-        prices = classifier(costs=costs, time_limit=0).fit(frame, y).model_.schema.prices
-        assert prices.money(prices.own).tolist() == list(price.values())
-    prices = classifier(time_limit=0).fit(frame, y).model_.schema.prices
-    assert prices.money(prices.own).tolist() == [1, 1, 1]
+        cost_function = classifier(costs=costs, time_limit=0).fit(frame, y).model_.schema.costs
+        assert cost_function.money(cost_function.own).tolist() == list(price.values())
+    cost_function = classifier(time_limit=0).fit(frame, y).model_.schema.costs
+    assert cost_function.money(cost_function.own).tolist() == [1, 1, 1]
 
 
 def test_lists_of_rows_keep_their_numbers():

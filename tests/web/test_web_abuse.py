@@ -367,7 +367,7 @@ def test_a_refusal_waits_a_moment_while_others_ask_and_only_then(monkeypatch):
     async def send(message):
         sent.append(message)
 
-    gate = request_guard.Gate(nothing_here, Settings(), Log(stream=io.StringIO()), metrics)
+    gate = request_guard.RequestGuard(nothing_here, Settings(), Log(stream=io.StringIO()), metrics)
     scope = {"type": "http", "method": "GET", "path": "/x", "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}
     asyncio.run(gate({**scope}, None, send))
     assert waited == []

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.models import answer, family, lacking, paper
-from tests.support.naive import NaivePrices, random_prices
+from tests.support.naive import NaiveCosts, random_prices
 
 import askwise
 from askwise import AverageBudget, HardBudget
@@ -50,7 +50,7 @@ def problem_of(seed: int, make, budget):
     rows = X[:N].mask(rng.random((N, len(tests))) < 0.25)
     knows = (rng.random(rows.shape) < 0.15) & rows.notna().to_numpy()
     knows |= np.isin(tests, everyone) & rows.notna().to_numpy()
-    return model.at(budget), NaivePrices(costs, setup, derived), rows, knows
+    return model.at(budget), NaiveCosts(costs, setup, derived), rows, knows
 
 
 class Graph:
@@ -61,7 +61,7 @@ class Graph:
         options.intra_op_num_threads = 1
         self.run = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         said = self.run.get_modelmeta().custom_metadata_map
-        self.said, self.prices = {name: json.loads(text) for name, text in said.items()}, prices
+        self.said, self.costs = {name: json.loads(text) for name, text in said.items()}, prices
 
     def decide(self, row, knows, case_id):
         tests, classes = self.said["tests"], self.said["classes"]
@@ -72,8 +72,8 @@ class Graph:
         bought: list[str] = []
         while True:
             held = {*known, *bought}
-            price = [float(self.prices.price(t, held, known)) for t in tests]
-            left = np.inf if cap is None else float(Fraction(str(cap)) - self.prices.cost(held, known))
+            price = [float(self.costs.price(t, held, known)) for t in tests]
+            left = np.inf if cap is None else float(Fraction(str(cap)) - self.costs.cost(held, known))
             legal = there & (np.array(price) <= left)
             given = {
                 "values": row[tests].fillna(7).to_numpy(float)[None], "mask": np.isin(tests, list(held))[None],
@@ -83,7 +83,7 @@ class Graph:
                 given["draw"] = draw
             action = int(self.run.run(["action"], given)[0][0])
             if action < len(classes):
-                return tuple(bought), classes[action], self.prices.cost(set(bought) | known, known)
+                return tuple(bought), classes[action], self.costs.cost(set(bought) | known, known)
             bought.append(tests[action - len(classes)])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from askwise.bench import split_files
-from askwise.bench.fork_server import Nest
+from askwise.bench.fork_server import ForkServer
 from askwise.bench.plan import Task
 from askwise.bench.task import failed
 from askwise.errors import InputError
@@ -94,7 +94,7 @@ class Parcels:
 
 def local(tasks: Sequence[Task], data: Parcels, processes: int) -> Iterator[Row]:
     """So many at a time on this machine, each in a process of its own."""
-    todo, rows, nests = iter(tasks), queue.SimpleQueue[Row](), set[Nest]()
+    todo, rows, nests = iter(tasks), queue.SimpleQueue[Row](), set[ForkServer]()
     lock, over = threading.Lock(), threading.Event()
 
     def work() -> None:
@@ -107,7 +107,7 @@ def local(tasks: Sequence[Task], data: Parcels, processes: int) -> Iterator[Row]
             try:
                 path = data.of(task)
                 if nest is None:
-                    nest = Nest()
+                    nest = ForkServer()
                     nests.add(nest)
                 row = nest.run(task, path)
             except Exception as error:

@@ -27,7 +27,7 @@ ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # t
 HEAVY = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model")  # worth importing once for all tasks
 
 
-class Nest:
+class ForkServer:
     """The server, as whoever starts it sees it."""
 
     def __init__(self) -> None:

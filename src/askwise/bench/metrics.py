@@ -38,7 +38,7 @@ class Found:
 def found(policy: Policy, problem: Problem, budget: Budget) -> Found:
     """Rolls the policy out over all cases."""
     report = evaluate(policy, problem, budget)
-    said = leaning(policy, problem, report.episodes, budget.cap(problem.schema.prices))
+    said = leaning(policy, problem, report.episodes, budget.cap(problem.schema.costs))
     area = None if said is None else auroc(said, report.truth)
     return Found(
         report.cost_per_case, report.episodes.loss, [report.cost, report.loss, report.accuracy, report.balanced_accuracy, area]
@@ -102,18 +102,18 @@ def auroc(said: ArrayLike, truth: ArrayLike) -> float | None:
 def frontier(
     validation: Sequence[Found],
     test: Sequence[Found],
-    stake: float,
+    loss_scale: float,
     total: float,
     accuracy_at: Sequence[float] | None,
     cost_at: Sequence[float],
 ) -> dict[str, Any]:
     """The paper's metric and what is read off the curve. The first of each is deciding at once."""
-    chosen_on = [(float(f.cost.mean()), score(float(f.loss.mean()), stake)) for f in validation]
+    chosen_on = [(float(f.cost.mean()), score(float(f.loss.mean()), loss_scale)) for f in validation]
     cost, loss = (np.stack([getattr(f, name) for f in test], 1) for name in ("cost", "loss"))  # N, P
 
     def drawn(costs: Doubles, losses: Doubles) -> Curve:
         """From the means of each point on test cases."""
-        scores = score(losses, stake)
+        scores = score(losses, loss_scale)
         prior = chosen_on[0][1], float(scores[0])
         return curve(tuple(zip(*chosen_on[1:], strict=True)) or ((), ()), (costs[1:], scores[1:]), prior, total)  # type: ignore[arg-type]
 
@@ -130,8 +130,8 @@ def frontier(
     }
 
 
-def score(loss: Any, stake: float) -> Any:
-    return 1 - loss / stake
+def score(loss: Any, loss_scale: float) -> Any:
+    return 1 - loss / loss_scale
 
 
 def least_cost(cost: ArrayLike, scores: ArrayLike, wanted: float) -> float | None:
@@ -160,10 +160,10 @@ def resampled(values: Doubles, block: int = 20) -> Doubles:
 # ---------------------------------------------------------------------- one policy
 
 
-def single(test: Found, stake: float) -> dict[str, Any]:
+def single(test: Found, loss_scale: float) -> dict[str, Any]:
     """The figures of one policy on test cases, with intervals that hold 95 of 100 resamplings."""
     cost, loss, accuracy, balanced, area = test.means
-    costs, scores = resampled(test.cost), score(resampled(test.loss), stake)
+    costs, scores = resampled(test.cost), score(resampled(test.loss), loss_scale)
     return {
         "cost": cost,
         "cost_interval": interval(costs),
@@ -171,7 +171,7 @@ def single(test: Found, stake: float) -> dict[str, Any]:
         "accuracy": accuracy,
         "balanced_accuracy": balanced,
         "auroc": area,
-        "score": score(loss, stake),
+        "score": score(loss, loss_scale),
         "score_interval": interval(scores),
         "most": float(test.cost.max()),
         "resampled_scores": [round(float(s), 5) for s in scores],

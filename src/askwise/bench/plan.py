@@ -19,7 +19,7 @@ from typing import Any
 from askwise.bench import own_table
 from askwise.bench.rows import identity
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.core.prices import exact
+from askwise.core.costs import exact
 from askwise.errors import InputError, did_you_mean, quoted
 
 PARTS = ("train", "validation", "test")

@@ -16,8 +16,8 @@ import numpy as np
 from askwise.bench import own_table
 from askwise.bench.plan import PARTS, Task
 from askwise.core.arrays import Array
+from askwise.core.costs import CostFunction
 from askwise.core.episode import some_rows
-from askwise.core.prices import Prices
 from askwise.core.problem import Problem, Schema
 from askwise.tables.splits import Split
 
@@ -46,15 +46,15 @@ def pack(parts: Split) -> bytes:
     """The three parts share schema and losses."""
     from safetensors.numpy import save
 
-    schema, prices = parts.train.schema, parts.train.schema.prices
+    schema, costs = parts.train.schema, parts.train.schema.costs
     arrays = {f"{name}/{what}": getattr(getattr(parts, name), what) for name in PARTS for what in _ROWS}
-    arrays |= {f"prices/{what}": getattr(prices, what) for what in _PRICES}
+    arrays |= {f"prices/{what}": getattr(costs, what) for what in _PRICES}
     arrays |= {"owner": schema.owner, "external_needs": schema.external_needs, "loss": parts.train.loss}
     facts = {
         "columns": schema.columns,
         "tests": schema.tests,
         "classes": [_plain(c) for c in schema.classes],
-        "unit": str(prices.unit),
+        "unit": str(costs.unit),
     }
     return save({k: np.ascontiguousarray(v) for k, v in arrays.items() if v is not None}, {"facts": json.dumps(facts)})
 
@@ -66,13 +66,13 @@ def unpack(path: Path) -> Split:
     with safe_open(path, framework="numpy") as file:
         facts = json.loads(file.metadata()["facts"])
         arrays: dict[str, Array] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    prices = Prices(unit=Fraction(facts["unit"]), **{what: arrays[f"prices/{what}"] for what in _PRICES})
+    costs = CostFunction(unit=Fraction(facts["unit"]), **{what: arrays[f"prices/{what}"] for what in _PRICES})
     schema = Schema(
         tuple(facts["columns"]),
         tuple(facts["tests"]),
         tuple(facts["classes"]),
         arrays["owner"],
-        prices,
+        costs,
         arrays.get("external_needs"),
     )
 

@@ -60,14 +60,14 @@ def measured(task: Task, learn: Learn, parts: Split) -> Row:
     policies = learn(train, validation)
     taken = (time.monotonic() - began) / 60
     judge, test, budget = validation.with_loss(train.loss), parts.test.with_loss(train.loss), task.cap
-    total = float(train.schema.prices.money(train.schema.prices.total))
+    total = float(train.schema.costs.money(train.schema.costs.total))
     row: Row = {
         "minutes_taken": round(taken, 4),
         "n_train": len(train),
         "n_validation": len(judge),
         "n_test": len(test),
         "total": total,
-        "stake": train.stake,
+        "loss_scale": train.loss_scale,
         "columns": list(metrics.COLUMNS),
     }
     if task.budget is None:
@@ -76,8 +76,8 @@ def measured(task: Task, learn: Learn, parts: Split) -> Row:
     first = 1 if task.budget is None else 0
     row |= {name: [f.means for f in of[first:]] for name, of in (("validation", on_judge), ("test", on_test))}
     if task.budget is None:
-        return row | metrics.frontier(on_judge, on_test, train.stake, total, task.accuracy_at, task.cost_at)
-    return row | metrics.single(on_test[0], train.stake)
+        return row | metrics.frontier(on_judge, on_test, train.loss_scale, total, task.accuracy_at, task.cost_at)
+    return row | metrics.single(on_test[0], train.loss_scale)
 
 
 def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:

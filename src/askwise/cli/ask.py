@@ -226,7 +226,7 @@ def _why(session: Session, step: Step) -> str:
 
 
 def _decision(session: Session, step: Step) -> str:
-    everything = session.model.schema.prices.money(session.model.schema.prices.total)
+    everything = session.model.schema.costs.money(session.model.schema.costs.total)
     return (
         f"decision: {printable(step.decision)} ({_sure(session, step)}), cost {_money(session, step.cost)} of "
         f"{_money(session, everything)}; {step.reason}"

@@ -18,7 +18,7 @@ from typing import Any
 
 from askwise.bench import split_files
 from askwise.bench.engine import DASK, Parcels
-from askwise.bench.fork_server import ONE_THREAD, Nest
+from askwise.bench.fork_server import ONE_THREAD, ForkServer
 from askwise.bench.plan import Task
 from askwise.bench.task import failed
 from askwise.errors import InputError
@@ -130,7 +130,7 @@ def send(client: Any, data: bytes) -> Any:
 
 # ---------------------------------------------------------------------- on a worker
 
-_idle: queue.SimpleQueue[Nest] = queue.SimpleQueue()
+_idle: queue.SimpleQueue[ForkServer] = queue.SimpleQueue()
 KEPT = 8  # files of data on a worker
 
 
@@ -144,7 +144,7 @@ def on_worker(task: dict[str, Any], data: bytes, name: str) -> Row:
     try:
         nest = _idle.get_nowait()
     except queue.Empty:
-        nest = Nest()
+        nest = ForkServer()
     row = nest.run(Task.from_dict(task), path)
     _idle.put(nest)
     return row

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from askwise.components.prefixes import decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
+from askwise.core.costs import CostFunction
 from askwise.core.episode import State
 from askwise.core.policy import Choice
-from askwise.core.prices import Prices
 
 BINS = 64  # thresholds that are tried for a column, at most
 CELLS = 2_000_000  # of a histogram, at once
@@ -126,16 +126,16 @@ class LazyTrees:
         return self.trees.walk(state.values, state.legal[:, self.first_test :][:, self.owner])
 
 
-def items(prices: Prices, wanted: Bools, known: Bools | None = None) -> Bools:
+def items(costs: CostFunction, wanted: Bools, known: Bools | None = None) -> Bools:
     """B, F + G: the tests that must be carried out and the set-ups that must be opened to hold what is wanted (B, F). The cost of
     a set is the sum of the prices of its items, see `item_prices`."""
-    paid = prices.paid(wanted, known)
+    paid = costs.paid(wanted, known)
     return np.column_stack([paid.tests if known is None else paid.tests & ~known, paid.setups])
 
 
-def item_prices(prices: Prices) -> Doubles:
+def item_prices(costs: CostFunction) -> Doubles:
     """F + G, in money."""
-    return np.asarray(prices.money(np.concatenate([prices.own, prices.setup])), float)
+    return np.asarray(costs.money(np.concatenate([costs.own, costs.setup])), float)
 
 
 @dataclass(frozen=True, eq=False)

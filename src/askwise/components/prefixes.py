@@ -12,9 +12,9 @@ import numpy as np
 from askwise.components.boosting import Boosted, Fitted, Shares, boost, probabilities, row_weights, stakes, unweighted
 from askwise.components.static_order import elimination_order, free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
+from askwise.core.costs import CostFunction
 from askwise.core.episode import State
 from askwise.core.policy import Choice
-from askwise.core.prices import Prices
 from askwise.core.problem import Problem
 
 Classifier = Callable[[Floats], Doubles]  # B, C values to B, K probabilities
@@ -87,16 +87,16 @@ def columns_within(problem: Problem, cap: int | None, seed: int, threads: int) -
     """The columns of tests that a hard budget of `cap` units allows together, the best of the static order first; None: all."""
     if cap is None:
         return np.arange(len(problem.schema.columns))
-    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
+    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.costs, cap)
     return np.flatnonzero(np.isin(problem.schema.owner, order))
 
 
-def affordable(order: Ints, prices: Prices, cap: int | None) -> Ints:
+def affordable(order: Ints, costs: CostFunction, cap: int | None) -> Ints:
     """Those tests of the order that can all be bought together for `cap`; the earlier ones have the right of way."""
-    held, kept = np.zeros((1, len(prices.own)), bool), []
+    held, kept = np.zeros((1, len(costs.own)), bool), []
     for test in order.tolist():
         held[0, test] = True
-        if cap is None or int(prices.cost(held)[0]) <= cap:
+        if cap is None or int(costs.cost(held)[0]) <= cap:
             kept.append(test)
         else:
             held[0, test] = False

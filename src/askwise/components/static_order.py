@@ -8,7 +8,7 @@ import numpy as np
 
 from askwise.components.boosting import column_gain, row_weights
 from askwise.core.arrays import Bools, Doubles, Ints
-from askwise.core.prices import Prices
+from askwise.core.costs import CostFunction
 from askwise.core.problem import Problem
 
 MANY = 200  # with more tests than this, elimination takes larger steps on fewer rows
@@ -57,7 +57,7 @@ def elimination_order(
         gone.append(np.flatnonzero(left)[worst])
         left[gone[-1]] = False
     order = np.concatenate([np.flatnonzero(free), np.flatnonzero(left), *(group[::-1] for group in reversed(gone))])
-    return order if schema.prices.plain else _paid_ones_early(order, schema.prices)
+    return order if schema.costs.plain else _paid_ones_early(order, schema.costs)
 
 
 def ridge_order(problem: Problem) -> Ints:
@@ -87,9 +87,9 @@ def ridge_order(problem: Problem) -> Ints:
 
 def free_tests(problem: Problem) -> Bools:
     """F: tests that cost nobody anything: all know them already, or their price is 0."""
-    prices = problem.schema.prices
+    costs = problem.schema.costs
     known = _known_to_all(problem)
-    free: Bools = known | (prices.marginal(prices.paid(known[None], known[None]))[0] == 0)
+    free: Bools = known | (costs.marginal(costs.paid(known[None], known[None]))[0] == 0)
     return free
 
 
@@ -99,19 +99,19 @@ def _known_to_all(problem: Problem) -> Bools:
     return np.asarray(problem.known.all(0))
 
 
-def _paid_ones_early(order: Ints, prices: Prices) -> Ints:
+def _paid_ones_early(order: Ints, costs: CostFunction) -> Ints:
     """The same order, but what a derived test is computed from comes before it, and what has become free comes at once: neither
     makes any prefix dearer, and each case knows more for its money."""
     rank = {test: i for i, test in enumerate(order.tolist())}
     placed: dict[int, None] = {}  # in the order of placing
 
     def place(test: int) -> None:
-        for source in sorted(np.flatnonzero(prices.sources[test]).tolist(), key=rank.__getitem__):
+        for source in sorted(np.flatnonzero(costs.sources[test]).tolist(), key=rank.__getitem__):
             if source not in placed:
                 place(source)
         placed.setdefault(test)
         held = np.isin(np.arange(len(order)), list(placed))[None]
-        for free in order[(prices.marginal(prices.paid(held))[0] == 0)[order]].tolist():
+        for free in order[(costs.marginal(costs.paid(held))[0] == 0)[order]].tolist():
             placed.setdefault(free)
 
     for test in order.tolist():
@@ -127,9 +127,9 @@ def _share(problem: Problem, left: Bools) -> Doubles:
     What leaving a test out would save is no good here: a derived test and what it is computed from would both seem to be for
     nothing, each because the other is there.
     """
-    prices, known = problem.schema.prices, _known_to_all(problem)
+    costs, known = problem.schema.costs, _known_to_all(problem)
     each = np.eye(len(left), dtype=bool)[left]
-    need = prices.paid(each, np.broadcast_to(known, each.shape))
+    need = costs.paid(each, np.broadcast_to(known, each.shape))
     tests, setups = need.tests & ~known, need.setups
-    share: Doubles = tests @ (prices.own / np.maximum(tests.sum(0), 1)) + setups @ (prices.setup / np.maximum(setups.sum(0), 1))
+    share: Doubles = tests @ (costs.own / np.maximum(tests.sum(0), 1)) + setups @ (costs.setup / np.maximum(setups.sum(0), 1))
     return share

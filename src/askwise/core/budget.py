@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.core.prices import Prices, exact
+from askwise.core.costs import CostFunction, exact
 from askwise.core.problem import Problem
 from askwise.errors import InputError
 
@@ -65,35 +65,35 @@ class Budget:
                 made = replace(made, **{name: getattr(kind(given[name]), name)})
         return made
 
-    def cap(self, prices: Prices) -> int | None:
+    def cap(self, costs: CostFunction) -> int | None:
         """The most whole units a case may cost; None when there is no hard budget.
 
         Paper: section 2.5, restricted actions
         """
-        return None if self.hard is None else min(math.floor(self.hard / prices.unit), prices.total)
+        return None if self.hard is None else min(math.floor(self.hard / costs.unit), costs.total)
 
     def controller(self, problem: Problem, rate: float, scale: float, momentum: float) -> PriceController:
         """The object that holds lambda during training; it moves only for an average budget."""
-        prices = problem.schema.prices
-        alone = np.array([prices.money(int(u)) for u in prices.alone])
+        costs = problem.schema.costs
+        alone = np.array([costs.money(int(u)) for u in costs.alone])
         positive = alone[alone > 0]
         if not positive.size:  # everything is free
             return PriceController(lam=self.lam or 0.0, moves=False)
-        total = prices.money(prices.total)
+        total = costs.money(costs.total)
         if self == Budget():
             # from where everything is worth buying to where hardly anything is
-            low, high = 1e-2 * problem.stake / total, problem.stake / positive.mean()
+            low, high = 1e-2 * problem.loss_scale / total, problem.loss_scale / positive.mean()
             return PriceController(lam=low, moves=True, low=low, most=high)
         if self.average is None:
             # With only a hard budget costs do not count, but a noisy maximum must not spend for nothing: ties go to stopping.
-            lam = self.lam if self.lam is not None else 1e-3 * problem.stake / total
+            lam = self.lam if self.lam is not None else 1e-3 * problem.loss_scale / total
             return PriceController(lam=lam, moves=False)
         return PriceController(
             lam=0.0,
             moves=True,
             target=float(self.average),
             # in the paper's unit costs and 0/1 loss this is rate / sum of costs, whatever the money is counted in
-            gain=rate * problem.stake / positive.mean() / total,
+            gain=rate * problem.loss_scale / positive.mean() / total,
             most=float(problem.loss.max()) / positive.min(),  # at this price no test is worth buying
             scale=scale,
             momentum=momentum,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
-from askwise.core.prices import LEAST, MOST, exact
+from askwise.core.costs import LEAST, MOST, exact
 from askwise.errors import InputError, RowError, StateError, did_you_mean, quoted
 
 

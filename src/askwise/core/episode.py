@@ -60,7 +60,7 @@ class Cases:
 
         Paper: section 3.2, observation
         """
-        left = None if self.cap is None else self.problem.schema.prices.money(self.left())
+        left = None if self.cap is None else self.problem.schema.costs.money(self.left())
         return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row], left, self.price())
 
     def values(self) -> Floats:
@@ -72,11 +72,11 @@ class Cases:
 
     def price(self) -> Doubles:
         """B, F: what each test would cost now; meaningless for those that are held."""
-        prices = self.problem.schema.prices
-        if prices.plain:
-            listed = prices.listed  # the same memory for all cases, as numpy.broadcast_to does, which takes several times as long
+        costs = self.problem.schema.costs
+        if costs.plain:
+            listed = costs.listed  # the same memory for all cases, as numpy.broadcast_to does, which takes several times as long
             return np.ndarray(self.mask.shape, listed.dtype, listed, 0, (0, listed.itemsize))
-        return np.asarray(prices.money(prices.marginal(prices.paid(self.mask, self._known()))), float)
+        return np.asarray(costs.money(costs.marginal(costs.paid(self.mask, self._known()))), float)
 
     def legal(self, any_available: bool = False) -> Bools:
         """B, A. Deciding is always possible. A test can be bought once, if the row has it, and what it is computed from,
@@ -92,19 +92,19 @@ class Cases:
         np.logical_not(self.mask, out=tests)
         there = None
         if self.problem.available is not None and not any_available:
-            there = schema.prices.obtainable(self.problem.available[self.row], self.mask)
+            there = schema.costs.obtainable(self.problem.available[self.row], self.mask)
             tests &= there
         if self.cap is not None:
             known = self._known()
             left = self.left()
-            paid = schema.prices.paid(self.mask, known)
-            tests &= schema.prices.marginal(paid) <= left[:, None]
+            paid = schema.costs.paid(self.mask, known)
+            tests &= schema.costs.marginal(paid) <= left[:, None]
         if schema.external_needs is not None:
             ask = np.ones(B, bool)
             if there is not None:
                 ask &= (there | self.mask | ~schema.external_needs).all(1)
             if self.cap is not None:
-                ask &= schema.prices.bill(paid, self._external_needs()) <= left
+                ask &= schema.costs.bill(paid, self._external_needs()) <= left
             legal[:, schema.n_classes] = ask
         return legal
 
@@ -115,14 +115,14 @@ class Cases:
         """
         schema = self.problem.schema
         test = action - schema.first_test
-        if schema.prices.plain and schema.external_needs is None:
-            return np.where(test >= 0, schema.prices.own[np.maximum(test, 0)], 0)
+        if schema.costs.plain and schema.external_needs is None:
+            return np.where(test >= 0, schema.costs.own[np.maximum(test, 0)], 0)
         wanted = np.zeros_like(self.mask)
         buys = np.flatnonzero(test >= 0)
         wanted[buys, test[buys]] = True
         if schema.external_needs is not None:
             wanted[test == -1] = schema.external_needs
-        return schema.prices.bill(schema.prices.paid(self.mask, self._known()), wanted)
+        return schema.costs.bill(schema.costs.paid(self.mask, self._known()), wanted)
 
     def loss_of(self, action: Ints) -> Doubles:
         """B: ℓ(a, y); 0 for a test, and everywhere when the labels are not known.
@@ -158,10 +158,10 @@ class Cases:
     def buy_in_order(self, tests: Ints, free_first: bool = False) -> tuple[Ints, Ints] | None:
         """Buys as many of these as each case can have, one after the other. Returns who bought what; None where the price of one
         test depends on the others, or something that is free has to come first, so that it has to be done step by step."""
-        schema, prices = self.problem.schema, self.problem.schema.prices
-        free_first = free_first and prices.ever_free
+        schema, costs = self.problem.schema, self.problem.schema.costs
+        free_first = free_first and costs.ever_free
         binds = self.cap is not None and not self._affords(tests)
-        if not prices.plain and (free_first or binds):
+        if not costs.plain and (free_first or binds):
             return None
         legal = self.legal()[:, schema.first_test :]
         if free_first and (legal & (self.price() == 0)).any():
@@ -169,7 +169,7 @@ class Cases:
         legal = legal[:, tests]
         if binds:
             left = self.left()
-            for i, price in enumerate(prices.own[tests].tolist()):
+            for i, price in enumerate(costs.own[tests].tolist()):
                 legal[:, i] &= price <= left
                 left -= legal[:, i] * price
         case, which = np.nonzero(legal)
@@ -182,7 +182,7 @@ class Cases:
         assert self.cap is not None
         held = self.mask.copy()
         held[:, tests] = True
-        return bool((self.problem.schema.prices.cost(held, self._known()) <= self.cap).all())
+        return bool((self.problem.schema.costs.cost(held, self._known()) <= self.cap).all())
 
     def keep(self, which: Array) -> Cases:
         """Only some of the cases."""
@@ -192,7 +192,7 @@ class Cases:
     def left(self) -> Ints:
         """B: what the hard budget still allows, in units."""
         assert self.cap is not None
-        return self.cap - self.problem.schema.prices.cost(self.mask, self._known())
+        return self.cap - self.problem.schema.costs.cost(self.mask, self._known())
 
     def _known(self) -> Bools | None:
         return None if self.problem.known is None else self.problem.known[self.row]
@@ -314,7 +314,7 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
         probability=np.concatenate(how)[by_case],
         length=np.bincount(case, minlength=n),
         mask=mask,
-        cost=schema.prices.cost(mask, known),
+        cost=schema.costs.cost(mask, known),
         decision=decision,
         loss=loss,
     )
@@ -330,7 +330,7 @@ def tally(problem: Problem, done: Episodes) -> Tally:
 
 def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None) -> Measure:
     """Rolls the policy out and averages."""
-    return tally(problem, rollout(problem, policy, cap, rows)).measure(problem.schema.prices)
+    return tally(problem, rollout(problem, policy, cap, rows)).measure(problem.schema.costs)
 
 
 def some_rows(n: int, most: int, seed: int) -> Ints:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array, Doubles
-from askwise.core.prices import Prices
+from askwise.core.costs import CostFunction
 
 OLD_NAMES = {"rows": "n", "error": "loss_error"}  # in files of earlier versions
 
@@ -102,6 +102,6 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         return Tally(self.n + other.n, self.cost + other.cost, self.loss + other.loss, self.right + other.right)
 
-    def measure(self, prices: Prices) -> Measure:
-        cost, error = (float(prices.money(units)) for units in (self.cost.value, self.cost.error))
+    def measure(self, costs: CostFunction) -> Measure:
+        cost, error = (float(costs.money(units)) for units in (self.cost.value, self.cost.error))
         return Measure(cost, self.loss.value, self.right.value, self.n, error, self.loss.error, self.right.error)

@@ -124,7 +124,7 @@ class Constant:
 def decide_at_once(problem: Problem) -> Greedy:
     """Buys nothing and says the class with the least expected loss."""
     assert problem.y is not None
-    return Greedy(Constant(tuple((-problem.mean(problem.loss[problem.y]) / problem.stake).tolist())))
+    return Greedy(Constant(tuple((-problem.mean(problem.loss[problem.y]) / problem.loss_scale).tolist())))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from askwise.core import checks
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
-from askwise.core.prices import Prices
+from askwise.core.costs import CostFunction
 from askwise.errors import InputError, did_you_mean
 
 
@@ -32,7 +32,7 @@ class Schema:
     tests: tuple[str, ...]
     classes: tuple[Any, ...]
     owner: Ints  # C: the test that reveals each column
-    prices: Prices
+    costs: CostFunction
     external_needs: Bools | None = None  # F: the tests an existing classifier needs, if there is one
 
     @classmethod
@@ -94,8 +94,8 @@ class Schema:
                     )
                 needs[index[t]] = True
         owner = np.array([index[revealed.get(c, c)] for c in columns], np.int64)
-        prices = Prices.build(tests, costs, setup, derived)
-        return cls(tuple(columns), tuple(tests), tuple(classes), owner, prices, needs)
+        cost_function = CostFunction.build(tests, costs, setup, derived)
+        return cls(tuple(columns), tuple(tests), tuple(classes), owner, cost_function, needs)
 
     def __repr__(self) -> str:
         return f"Schema({len(self.columns)} columns, {self.n_tests} tests, {self.n_classes} classes)"
@@ -179,7 +179,7 @@ class Problem:
         mask = None if known is None else checks.known(known, schema.tests, available, n)
         if available is not None:
             held = np.zeros_like(available) if mask is None else mask
-            can = schema.prices.obtainable(available, held) | held
+            can = schema.costs.obtainable(available, held) | held
             data = np.where(np.isnan(data) | schema.by_column(available & ~can), np.float32(0), data)
             available = can
         if external is not None and schema.external_needs is None:
@@ -236,7 +236,7 @@ class Problem:
         return np.average(values, 0, weight)
 
     @cached_property
-    def stake(self) -> float:
+    def loss_scale(self) -> float:
         """What is at stake in a case, on average: its largest loss. 1 for 0/1 losses, also with balanced class weights."""
         return float(self.loss.max(1).mean() if self.y is None else self.mean(self.loss.max(1)[self.y]))
 
@@ -250,12 +250,14 @@ class Problem:
         stakes = self.loss.max(1)
         if self.y is None or np.ptp(stakes) == 0:
             return None
-        scale: Doubles = self.stake / np.where(stakes > 0, stakes, self.stake)[self.y]  # rows without a stake are never drawn
+        scale: Doubles = (
+            self.loss_scale / np.where(stakes > 0, stakes, self.loss_scale)[self.y]
+        )  # rows without a stake are never drawn
         return scale
 
-    def draw(self, n: int, rng: np.random.Generator, by_stake: bool = True) -> Ints:
+    def draw(self, n: int, rng: np.random.Generator, by_loss_scale: bool = True) -> Ints:
         """n rows with replacement, each in proportion to its weight and, if asked for, its stake."""
-        below = self._drawn_below if by_stake else self._weighed_below
+        below = self._drawn_below if by_loss_scale else self._weighed_below
         if below is None:
             return rng.integers(len(self), size=n)
         return np.searchsorted(below, rng.random(n), "right").clip(max=len(self) - 1)
@@ -273,10 +275,10 @@ class Problem:
     @cached_property
     def fingerprint(self) -> str:
         """Short, and different for different rows, losses or prices."""
-        prices = self.schema.prices
-        digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, prices.unit)).encode())
+        costs = self.schema.costs
+        digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, costs.unit)).encode())
         parts = (self.X, self.y, self.available, self.known, self.loss, self.weight, self.external, self.schema.owner)
-        for part in (*parts, self.schema.external_needs, prices.own, prices.setup, prices.member, prices.sources):
+        for part in (*parts, self.schema.external_needs, costs.own, costs.setup, costs.member, costs.sources):
             digest.update(b"-" if part is None else np.ascontiguousarray(part).data)  # without a copy
         return digest.hexdigest()[:16]
 

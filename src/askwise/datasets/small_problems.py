@@ -65,7 +65,7 @@ def _budgets(problem: Problem, kind: str) -> dict[str, Budget]:
     lam = (nothing.loss - everything.loss) / everything.cost / 3
     wanted = beliefs.solve(lam, None)
     cost = float(wanted.cost if wanted.cost else everything.cost)
-    total = problem.schema.prices.money(problem.schema.prices.total)
+    total = problem.schema.costs.money(problem.schema.costs.total)
     return {
         "lambda": Tradeoff(round(float(lam), 4)),
         "hard": HardBudget(round(min(1.25 * cost, 0.7 * total), 1)),

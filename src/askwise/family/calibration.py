@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from askwise.core.arrays import Bools, Doubles
+from askwise.core.costs import CostFunction
 from askwise.core.episode import replay, rollout, some_rows
-from askwise.core.prices import Prices
 from askwise.core.problem import Problem
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, place: floa
     return told.reshape(INPUTS, -1).T
 
 
-def free_to_come(legal: Bools, prices: Prices) -> Bools:
+def free_to_come(legal: Bools, costs: CostFunction) -> Bools:
     """B, F: which of these tests cost nothing whatever is held, so that everybody takes them before anything else."""
-    to_come: Bools = legal & (prices.alone == 0)
+    to_come: Bools = legal & (costs.alone == 0)
     return to_come
 
 
@@ -55,22 +55,22 @@ def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int |
     """2, INPUTS: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
     everything. `limits`: prices, and hard budgets in units, under which some rows are followed."""
     seen, came, count = [np.empty((0, INPUTS))], [np.empty((0, 2))], [np.empty(0)]
-    rows, prices, scale = some_rows(len(problem), ROWS, 0), problem.schema.prices, family.scale
+    rows, costs, scale = some_rows(len(problem), ROWS, 0), problem.schema.costs, family.scale
     for lam, cap in limits:
         values = family.values(lam)
         done = rollout(problem, family.policy(lam), cap, rows)
         steps = replay(problem, done.row, done.padded, done.length, cap)
         asks = steps.action >= problem.schema.first_test
         # the judge has learned from cases that hold what is free for everybody, and says nothing useful of others
-        asks &= ~free_to_come(steps.cases.legal()[:, problem.schema.first_test :], prices).any(1)
+        asks &= ~free_to_come(steps.cases.legal()[:, problem.schema.first_test :], costs).any(1)
         cases, episode = steps.cases.keep(asks), steps.episode[asks]
         if not len(episode):
             continue
         state = cases.observe()
         known = None if problem.known is None else problem.known[cases.row]
-        paid = prices.money((done.cost[episode] - prices.cost(cases.mask, known)).astype(float))
+        paid = costs.money((done.cost[episode] - costs.cost(cases.mask, known)).astype(float))
         seen.append(values.judged(values.outlook(state), state.left))
-        came.append(np.stack([done.loss[episode] / scale.stake, paid / scale.total], 1))
+        came.append(np.stack([done.loss[episode] / scale.loss_scale, paid / scale.total], 1))
         # or else low prices, where cases are long, would drown the others
         each = np.ones(len(episode)) if problem.weight is None else problem.weight[done.row[episode]]
         count.append(each / max(each.sum(), 1e-300))

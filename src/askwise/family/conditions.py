@@ -19,7 +19,7 @@ FEW = 64  # up to so many tests it is seen exactly which of them could be paid o
 class Scale:
     """What losses, prices and budgets of a problem are measured against. Amounts are money."""
 
-    stake: float  # mean largest loss of a case
+    loss_scale: float  # mean largest loss of a case
     total: float  # cost of everything
     cheapest: float  # the smallest price above 0
     low: float  # lambda below which it hardly matters what is bought
@@ -27,14 +27,14 @@ class Scale:
 
     @classmethod
     def of(cls, problem: Problem) -> Scale:
-        prices = problem.schema.prices
+        costs = problem.schema.costs
         alone = list_prices(problem.schema)
         cheapest = float(min(alone[alone > 0], default=1.0))
-        total = float(prices.money(prices.total)) or 1.0
+        total = float(costs.money(costs.total)) or 1.0
         assert problem.y is not None
         without = float(problem.mean(problem.loss[problem.y]).min())  # of the best decision that buys nothing
-        high = max(without, 1e-3 * problem.stake) / cheapest
-        return cls(problem.stake, total, cheapest, min(2e-3 * problem.stake / total, high / 10), high)
+        high = max(without, 1e-3 * problem.loss_scale) / cheapest
+        return cls(problem.loss_scale, total, cheapest, min(2e-3 * problem.loss_scale / total, high / 10), high)
 
     @property
     def least(self) -> float:
@@ -54,7 +54,7 @@ class Scale:
     def reach(self, lam: Doubles, left: Doubles | None) -> Doubles:
         """B, in stakes: at most this much will still be paid at price lambda: what is left, and no more than can be lost."""
         money = np.full(len(lam), self.total) if left is None else np.clip(left, 1e-9 * self.total, self.total)
-        reach: Doubles = np.minimum(1.0, lam * money / self.stake)
+        reach: Doubles = np.minimum(1.0, lam * money / self.loss_scale)
         return reach
 
     def to_dict(self) -> dict[str, float]:
@@ -63,7 +63,7 @@ class Scale:
 
 def list_prices(schema: Schema) -> Doubles:
     """F, sorted: what each test costs alone, in money."""
-    alone: Doubles = np.sort(schema.prices.money(schema.prices.alone.astype(float)))
+    alone: Doubles = np.sort(schema.costs.money(schema.costs.alone.astype(float)))
     return alone
 
 

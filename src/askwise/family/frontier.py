@@ -71,7 +71,7 @@ class Measuring:
             self.paces[k] = (time.monotonic() - began) / max(len(part), 1)
 
     def found(self, k: int) -> Measure:
-        return self.tallies[k].measure(self.problem.schema.prices)
+        return self.tallies[k].measure(self.problem.schema.costs)
 
 
 class Found(NamedTuple):
@@ -102,10 +102,8 @@ class Last:
             *without_caps(self.trainer, self.family, self.validation, self.first, PRICES),
             *under_caps(self.trainer, self.family, self.validation, self.first, self.cap),
         ]
-        prices = self.problem.schema.prices
-        policies = [
-            (partial(self.family.policy, t.lam, t.prefix), self.family.limit(prices, t.prefix, t.cap)) for t in self.tried
-        ]
+        costs = self.problem.schema.costs
+        policies = [(partial(self.family.policy, t.lam, t.prefix), self.family.limit(costs, t.prefix, t.cap)) for t in self.tried]
         self.work = Measuring(self.validation, policies, rows)
         self.work.go_on(len(self.first), range(len(self.tried)))
         self.alive = np.arange(len(self.tried))
@@ -162,14 +160,14 @@ class Last:
         return useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], slack)
 
     def _most(self, point: Point) -> float:
-        return self.family.most_paid(self.problem.schema.prices, point.prefix, point.cap)
+        return self.family.most_paid(self.problem.schema.costs, point.prefix, point.cap)
 
 
 def frontier(trainer: FamilyTrainer, weights: Weights, problem: Problem, rows: Ints, prices: int) -> list[Point]:
     """All points of a family without a hard budget, measured on these rows."""
     family = trainer.family(weights)
     tried = without_caps(trainer, family, problem, rows, prices)
-    limits = [family.limit(problem.schema.prices, t.prefix, None) for t in tried]
+    limits = [family.limit(problem.schema.costs, t.prefix, None) for t in tried]
     return [
         t.point(measure(problem, family.policy(t.lam, t.prefix), limit, rows)) for t, limit in zip(tried, limits, strict=True)
     ]
@@ -204,9 +202,9 @@ def under_caps(trainer: FamilyTrainer, family: Family, problem: Problem, rows: I
 
 def some_caps(schema: Schema, scale: Scale) -> list[int]:
     """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test."""
-    prices = schema.prices
-    evenly = np.geomspace(max(1, prices.total * scale.cheapest / scale.total), max(1, prices.total), CAPS)
-    just = np.quantile(prices.alone, np.linspace(0, 1, JUST), method="nearest")
+    costs = schema.costs
+    evenly = np.geomspace(max(1, costs.total * scale.cheapest / scale.total), max(1, costs.total), CAPS)
+    just = np.quantile(costs.alone, np.linspace(0, 1, JUST), method="nearest")
     return sorted({int(cap) for cap in (*evenly, *just) if cap >= 1})
 
 
@@ -230,7 +228,7 @@ def well_priced(points: list[Point], spending: Callable[[Point], Point]) -> list
 
 def area_of(points: list[Point], scale: Scale) -> float:
     """Under the hull of the score, from nothing to everything."""
-    cost, score = np.array([p.cost for p in points]), 1 - np.array([p.loss for p in points]) / scale.stake
+    cost, score = np.array([p.cost for p in points]), 1 - np.array([p.loss for p in points]) / scale.loss_scale
     on = hull(cost, score)
     x, y = np.r_[cost[on], scale.total], np.r_[score[on], score[on[-1]]]
     return float(np.trapezoid(y, x) / scale.total)

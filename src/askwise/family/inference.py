@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats
+from askwise.core.costs import CostFunction
 from askwise.core.episode import State
 from askwise.core.policy import NEVER, Greedy, View
-from askwise.core.prices import Prices
 from askwise.family import calibration
 from askwise.family.conditions import CONDITIONS, FEW, Scale, affordable
 
@@ -69,16 +69,16 @@ class Family:
         values = self.values(lam, dtype)
         return Greedy(values if prefix is None else InOrder(values, self.rank, prefix))
 
-    def limit(self, prices: Prices, prefix: int | None, cap: int | None) -> int | None:
+    def limit(self, costs: CostFunction, prefix: int | None, cap: int | None) -> int | None:
         """What no case may pay more than, in units: the hard budget or, along a prefix, the price of its tests together, also for
         those who cannot have all of these. None where nothing limits it."""
         if cap is not None or prefix is None:
             return cap
-        return int(prices.cost((self.rank < prefix)[None])[0])
+        return int(costs.cost((self.rank < prefix)[None])[0])
 
-    def most_paid(self, prices: Prices, prefix: int | None, cap: int | None) -> float:
+    def most_paid(self, costs: CostFunction, prefix: int | None, cap: int | None) -> float:
         """The same as a number: infinity where nothing limits it."""
-        limit = self.limit(prices, prefix, cap)
+        limit = self.limit(costs, prefix, cap)
         return math.inf if limit is None else limit
 
 
@@ -100,7 +100,7 @@ class FamilyValues:
         dtype: Any = np.float32,
     ) -> None:
         self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
-        self.loss = (loss / scale.stake).astype(dtype)
+        self.loss = (loss / scale.loss_scale).astype(dtype)
         self.worst = self.loss.max()
         self.alone = alone
         self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
@@ -136,7 +136,7 @@ class FamilyValues:
             out = out @ matrix
             out += bias
         F, B = scores.shape[1], np.arange(len(mask))
-        price = (state.price * (self.lam / self.scale.stake)).astype(out.dtype)
+        price = (state.price * (self.lam / self.scale.loss_scale)).astype(out.dtype)
         legal = state.legal[:, -F:]
         offers, late = proposed(scores, legal)
         late *= softplus(out[:, F + 3 : F + 4] - LEAN)
@@ -221,7 +221,7 @@ class FamilyValues:
         scale = self.scale
         place = math.log(self.lam / scale.least) / max(math.log(scale.high / scale.least), 1e-9)
         bound = 0.0 if left is None else np.maximum(1 - left / scale.total, 0)
-        cost = seen.price * (scale.stake / self.lam / scale.total)
+        cost = seen.price * (scale.loss_scale / self.lam / scale.total)
         return calibration.inputs(seen.stop[:, 0], seen.loss, seen.on, cost, place, bound)
 
     def _values(self, seen: Outlook, state: State) -> Floats:

@@ -72,7 +72,9 @@ class FamilyNetwork(nn.Module):
     prior: Tensor  # K: logarithms
     forecast: Tensor  # see `forecast`; what the last networks expect is compared with what comes
 
-    def __init__(self, schema: Schema, width: int, encode: Bins | Waves | None = None, encoder: Encoder | None = None) -> None:
+    def __init__(
+        self, schema: Schema, width: int, encode: PiecewiseLinear | FourierFeatures | None = None, encoder: Encoder | None = None
+    ) -> None:
         super().__init__()
         K, F = schema.n_classes, schema.n_tests
         self.encode = encode if encoder is None else None
@@ -166,7 +168,7 @@ class FamilyNetwork(nn.Module):
         return classify, choose
 
 
-class Bins(nn.Module):
+class PiecewiseLinear(nn.Module):
     """Piecewise linear encoding: each column becomes one input per quantile bin of its training values, where rows count by what
     is at stake in them: what tells a rare class may lie in a tail."""
 
@@ -178,11 +180,13 @@ class Bins(nn.Module):
     def __init__(self, problem: Problem, bins: int, rows: int = 50_000) -> None:
         super().__init__()
         assert problem.y is not None
-        stake = problem.loss.max(1)[problem.y]
-        even = np.ptp(stake) == 0
+        loss_scale = problem.loss.max(1)[problem.y]
+        even = np.ptp(loss_scale) == 0
         rng = np.random.default_rng(0)
         some = (
-            rng.permutation(len(stake)) if even else rng.choice(len(stake), min(rows, 4 * len(stake)), p=stake / stake.sum())
+            rng.permutation(len(loss_scale))
+            if even
+            else rng.choice(len(loss_scale), min(rows, 4 * len(loss_scale)), p=loss_scale / loss_scale.sum())
         )[:rows]
         source, low, slope = [], [], []
         for column, test in enumerate(problem.schema.owner.tolist()):
@@ -205,7 +209,7 @@ class Bins(nn.Module):
         return encoded
 
 
-class Waves(nn.Module):
+class FourierFeatures(nn.Module):
     """Each column as it is and, unless it has only two values, as sines and cosines of it. With many rows a class may come and go
     many times along a column, which ReLUs alone, on the column or on bins of it, take long to learn."""
 
@@ -239,11 +243,11 @@ class Waves(nn.Module):
         return torch.cat([values, torch.sin(values[:, self.source] * self.rate + self.phase)], 1)
 
 
-def encoding(problem: Problem, config: FamilyConfig) -> Bins | Waves | None:
+def encoding(problem: Problem, config: FamilyConfig) -> PiecewiseLinear | FourierFeatures | None:
     """How columns are shown to the networks; None: as they are."""
     if config.bins:
-        return Bins(problem, config.bins)
-    return Waves(problem, config.waves) if config.waves else None
+        return PiecewiseLinear(problem, config.bins)
+    return FourierFeatures(problem, config.waves) if config.waves else None
 
 
 class Conditioned(nn.Module):

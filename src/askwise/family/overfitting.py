@@ -20,7 +20,7 @@ WORSE = 1.05  # times the least surprise so far
 PARTS = ("classify.", "classes.")
 
 
-class Watch:
+class OverfitMonitor:
     """Looks now and then at the same held-out rows on the same prefixes, and keeps the classifier that was least surprised. To be
     too sure is no harm: belief is tempered later."""
 

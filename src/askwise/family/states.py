@@ -64,8 +64,8 @@ class Starts:
 
     def fresh(self, problem: Problem, n: int, rng: np.random.Generator) -> Live:
         """New cases, each with a price; half of them with a hard budget, half of these with nothing else to mind."""
-        prices, F = self.schema.prices, self.schema.n_tests
-        row = problem.draw(n, rng, by_stake=False)
+        costs, F = self.schema.costs, self.schema.n_tests
+        row = problem.draw(n, rng, by_loss_scale=False)
         lam = self.scale.least * (self.scale.high / self.scale.least) ** rng.random(n)
         mask = np.zeros((n, F), bool)
         knows, deep = (np.flatnonzero(rng.random(n) < share) for share in (KNOWS, DEEP))
@@ -81,15 +81,15 @@ class Starts:
         refuses = np.flatnonzero(rng.random(n) < REFUSES)
         refused[refuses] = rng.random((len(refuses), F)) < 0.6 * rng.random((len(refuses), 1))
         refused |= gone
-        free = prices.alone == 0  # is taken before anything else
+        free = costs.alone == 0  # is taken before anything else
         if free.any():
             can = ~refused if problem.available is None else ~refused & problem.available[row]
-            mask |= free & prices.obtainable(can, mask)
-        least = max(1.0, prices.total * self.scale.cheapest / self.scale.total)
-        cap = np.exp(rng.uniform(math.log(least), math.log(max(prices.total, least)), n)).round().astype(np.int64)
+            mask |= free & costs.obtainable(can, mask)
+        least = max(1.0, costs.total * self.scale.cheapest / self.scale.total)
+        cap = np.exp(rng.uniform(math.log(least), math.log(max(costs.total, least)), n)).round().astype(np.int64)
         capped = rng.random(n) < 0.5
-        spent = prices.cost(mask, None if problem.known is None else problem.known[row])
-        cap = np.where(capped, cap + spent, FREE * prices.total)
+        spent = costs.cost(mask, None if problem.known is None else problem.known[row])
+        cap = np.where(capped, cap + spent, FREE * costs.total)
         lam[capped & (rng.random(n) < 0.5)] = self.scale.least  # a hard budget and nothing else
         life = np.ceil(min(self.config.longest, F) * rng.random(n) ** 2).astype(np.int64)
         return Live(row, mask, lam, cap, refused, life, np.zeros(n, np.int64))

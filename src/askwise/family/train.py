@@ -29,7 +29,7 @@ from askwise.family.conditions import FEW, Scale, affordable, list_prices
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import BREADTH, TIE, Family, FamilyValues, proposed
 from askwise.family.network import FamilyNetwork, Seen, View, encoding, own_trunks
-from askwise.family.overfitting import Watch
+from askwise.family.overfitting import OverfitMonitor
 from askwise.family.states import Live, Starts
 from askwise.paper.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.training.checkpoint import (
@@ -76,14 +76,14 @@ class FamilyTrainer:
         self.prefix_share = config.prefix_share  # the caller may make it longer
         self.frozen = False  # the classifier began to overfit, and learns no more
         assert problem.y is not None
-        stakes = problem.loss.max(1) / problem.stake
+        stakes = problem.loss.max(1) / problem.loss_scale
         often = None if problem.weight is None else problem.weight / problem.weight.mean()
         at_stake = stakes[problem.y] if often is None else stakes[problem.y] * often
         shares = np.bincount(problem.y, at_stake, len(stakes)) / at_stake.sum()
-        without = float(problem.mean(problem.loss[problem.y]).min()) / problem.stake
+        without = float(problem.mean(problem.loss[problem.y]).min()) / problem.loss_scale
         # losses and information have different units; both are measured against knowing nothing
         self.exchange = float(-(shares * np.log(np.maximum(shares, 1e-12))).sum() / max(without, 1e-3))
-        self.loss = torch.from_numpy(problem.loss / problem.stake).float()
+        self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
         self.weight = torch.from_numpy(stakes).float()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -98,7 +98,7 @@ class FamilyTrainer:
         self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
         # each held-out case looks at several tests, so that half as many are enough
         self.starts = Starts(self.schema, self.scale, self.rank, config, np.zeros(len(order)) if lacking is None else lacking)
-        self.watch = Watch(self.validation, self.starts, seed)
+        self.watch = OverfitMonitor(self.validation, self.starts, seed)
         sizes = (problem, config.cases), (validation, -(-config.cases // 2))
         self.live = [self.starts.fresh(p, n, self.rng) for p, n in sizes]
 
@@ -180,7 +180,7 @@ class FamilyTrainer:
     def _prefix_loss(self) -> Tensor:
         """Cross-entropy on prefixes of the order."""
         size = self.config.batch if self.phase == PREFIXES else -(-self.config.batch // 2)
-        row = self.problem.draw(size, self.rng, by_stake=False)
+        row = self.problem.draw(size, self.rng, by_loss_scale=False)
         mask = torch.from_numpy(self.starts.prefixes(self.problem, row, self.rng)).float()
         inputs = self.network.inputs(torch.from_numpy(self.problem.X[row]), mask)
         self.network.classify.train()  # an encoder of the user's own may do otherwise while it learns
@@ -213,10 +213,10 @@ class FamilyTrainer:
         return loss
 
     def _look(self, live: Live, problem: Problem) -> Seen:
-        prices, first = self.schema.prices, self.schema.first_test
+        costs, first = self.schema.costs, self.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
-        left, money = prices.money(cases.left()), cases.price()
-        legal = prices.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
+        left, money = costs.money(cases.left()), cases.price()
+        legal = costs.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
         mask, values = torch.from_numpy(live.mask).float(), torch.from_numpy(problem.X[live.row])
         return Seen(
             cases,
@@ -227,7 +227,7 @@ class FamilyTrainer:
             self._labels(problem, live.row),
             torch.from_numpy(legal),
             torch.from_numpy(legal.any(1)),
-            torch.from_numpy(money * (live.lam[:, None] / self.scale.stake)).float(),
+            torch.from_numpy(money * (live.lam[:, None] / self.scale.loss_scale)).float(),
             torch.from_numpy(self.scale.reach(live.lam, left)).float(),
             torch.from_numpy(affordable(self.alone, money, left)),
         )
@@ -330,8 +330,8 @@ class FamilyTrainer:
 
     def _bill(self, cases: Cases, lam: Doubles) -> Tensor:
         """B: in stakes, what asking the existing classifier would cost."""
-        bill = self.schema.prices.money(cases.cost_of(np.full(len(lam), self.schema.n_classes)))
-        return torch.from_numpy(bill * lam / self.scale.stake).float()
+        bill = self.schema.costs.money(cases.cost_of(np.full(len(lam), self.schema.n_classes)))
+        return torch.from_numpy(bill * lam / self.scale.loss_scale).float()
 
     def _move(self, live: Live, problem: Problem, seen: Seen, picked: Ints, would_stop: Bools) -> None:
         """Buys what was picked. Where the policy would stop, a case goes on for a while, so that it is known what follows."""

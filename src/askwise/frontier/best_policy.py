@@ -15,7 +15,7 @@ from askwise.frontier.hull import choose
 def best_for(policies: Sequence[Policy], validation: Problem, budget: Budget, seed: int = 0) -> Policy:
     """The best of the policies on validation rows, under the budget's hard part; for an average budget a mixture of two where
     that is better. Among the policies must be one as cheap as the budget."""
-    cap = budget.cap(validation.schema.prices)
+    cap = budget.cap(validation.schema.costs)
     found = [measure(validation, policy, cap) for policy in policies]
     blend = choose([m.cost for m in found], [-m.loss for m in found], [m.loss_error or 0.0 for m in found], budget)
     first, second = policies[blend.first], policies[blend.second]

@@ -150,9 +150,9 @@ class Outlook:
             self.kept.move_to_end(key)
             return self.kept[key]
         sets, which = np.unique(held | (self.candidates & on_offer), axis=0, return_inverse=True)
-        prices = self.schema.prices
-        paid = prices.paid(np.repeat(held[None], len(sets), 0), np.repeat((self.known & held)[None], len(sets), 0))
-        cost = np.asarray(prices.money(prices.bill(paid, sets)), np.float64)
+        costs = self.schema.costs
+        paid = costs.paid(np.repeat(held[None], len(sets), 0), np.repeat((self.known & held)[None], len(sets), 0))
+        cost = np.asarray(costs.money(costs.bill(paid, sets)), np.float64)
         cost = np.maximum(cost, np.where(sets & on_offer, now, 0).max(1))  # what a case knew has not paid for other tests
         plans = Plans(sets, which.reshape(-1), cost, np.full((len(self.X), len(sets)), np.nan, np.float32))
         self.kept[key] = plans
@@ -228,7 +228,7 @@ class Aaco:
         """B: the test to buy, -1 where there is none. Cases that hold the same and may buy the same are looked at together."""
         mask, on_offer = state.mask, state.legal[:, self.outlook.schema.first_test :]
         now = np.zeros(mask.shape)
-        if state.price is not None and not self.outlook.schema.prices.plain:  # otherwise a test's price is always the same
+        if state.price is not None and not self.outlook.schema.costs.plain:  # otherwise a test's price is always the same
             now[on_offer] = state.price[on_offer]
         test = np.full(len(mask), -1)
         asks = np.flatnonzero(on_offer.any(1))
@@ -288,7 +288,7 @@ def points(
         torch.set_num_threads(before)
     outlook = Outlook(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
     sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
-    grid: Sequence[float] | Doubles = np.geomspace(sweep.low, sweep.most, PRICES) / problem.stake if sweep.moves else []
+    grid: Sequence[float] | Doubles = np.geomspace(sweep.low, sweep.most, PRICES) / problem.loss_scale if sweep.moves else []
     return [Aaco(outlook, float(price), problem.loss) for price in (np.inf, *grid)]
 
 

@@ -251,14 +251,14 @@ class Learner:
     def of(cls, problem: Problem, columns: Ints, h: Doubles, seed: int) -> Learner:
         rows = some_rows(len(problem), max(500, CELLS // len(columns)), seed)
         part, schema = problem.take(rows), problem.schema
-        need = items(schema.prices, np.eye(schema.n_tests, dtype=bool))[schema.owner[columns]]
+        need = items(schema.costs, np.eye(schema.n_tests, dtype=bool))[schema.owner[columns]]
         if problem.known is not None:  # what all know is free
-            need &= ~np.pad(problem.known.all(0), (0, len(schema.prices.setup)))
+            need &= ~np.pad(problem.known.all(0), (0, len(schema.costs.setup)))
         return cls(part, columns, Binned.of(part.X[:, columns]), h[rows], need)
 
     def alternate(self, penalty: float, share: float, rate: float, until: float = np.inf) -> Pair:
         """q from the models, the models from q, until q has settled; twice at least. At first q is the same for all."""
-        y, weight, prices = np.asarray(self.problem.y), row_weights(self.problem), item_prices(self.problem.schema.prices)
+        y, weight, prices = np.asarray(self.problem.y), row_weights(self.problem), item_prices(self.problem.schema.costs)
         K = self.problem.schema.n_classes
         sign = np.where(y[:, None] == (np.array([1]) if K == 2 else np.arange(K)), 1.0, -1.0)
         alone = self.need @ prices
@@ -321,5 +321,5 @@ def candidates(
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
     """What is best for the budget on validation rows, or a mixture of two."""
-    cap = budget.cap(problem.schema.prices)
+    cap = budget.cap(problem.schema.costs)
     return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

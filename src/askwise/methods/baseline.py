@@ -47,7 +47,7 @@ def points(
     torch.set_num_threads(threads)
     try:
         order, free = ridge_order(problem), free_tests(problem)
-        order = affordable(np.r_[order[free[order]], order[~free[order]]], problem.schema.prices, cap)
+        order = affordable(np.r_[order[free[order]], order[~free[order]]], problem.schema.costs, cap)
         most = seconds / (3 if len(problem) < 20_000 else 40)  # a network needs about so many seconds to be any good
         lengths, stages = lengths_of(problem, order, int(most)), []
         for i, length in enumerate(lengths):
@@ -104,5 +104,5 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
     """The prefix that is best for the budget on validation rows, or a mixture of two."""
-    cap = budget.cap(problem.schema.prices)
+    cap = budget.cap(problem.schema.costs)
     return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

@@ -176,8 +176,8 @@ def _by_gain(gain: Doubles, asked: Bools) -> Ints:
 
 def _by_rate(problem: Problem, columns: Ints) -> Choose:
     """The largest gain per price of what has not been paid on the way to the node."""
-    prices, owner = problem.schema.prices, problem.schema.owner[columns]
-    need, price = items(prices, np.eye(problem.schema.n_tests, dtype=bool))[owner], item_prices(prices)  # C, R
+    costs, owner = problem.schema.costs, problem.schema.owner[columns]
+    need, price = items(costs, np.eye(problem.schema.n_tests, dtype=bool))[owner], item_prices(costs)  # C, R
     small = SMALL * float(price.mean()) or 1.0
 
     def choose(gain: Doubles, asked: Bools) -> Ints:
@@ -191,10 +191,10 @@ def _by_rate(problem: Problem, columns: Ints) -> Choose:
 def program(problem: Problem, grown: Forest, rows: Ints) -> Program:
     """The pruning of a forest, with the given training rows as cases. What a case knows or cannot have costs it nothing."""
     part, trees = problem.take(rows), grown.trees
-    prices, F, n, T = problem.schema.prices, problem.schema.n_tests, len(rows), len(trees.roots)
+    costs, F, n, T = problem.schema.costs, problem.schema.n_tests, len(rows), len(trees.roots)
     said = decide(unweighted(trees.value, grown.stakes), problem.loss)  # H
     drawn = np.ones(n) if part.weight is None else part.weight
-    price = item_prices(prices)
+    price = item_prices(costs)
     error, node, pair = np.zeros(len(trees.column)), [], []
     for t, root in enumerate(trees.roots.tolist()):
         outside = drawn * ~grown.bag[t, rows]
@@ -210,7 +210,7 @@ def program(problem: Problem, grown: Forest, rows: Ints) -> Program:
             wanted[np.arange(len(who)), problem.schema.owner[column]] = True
             if part.available is not None:
                 wanted &= part.available[who]
-            new = items(prices, wanted, None if part.known is None else part.known[who]) & (price > 0) & ~have[who]
+            new = items(costs, wanted, None if part.known is None else part.known[who]) & (price > 0) & ~have[who]
             i, k = np.nonzero(new)
             node.append(h[i])
             pair.append(who[i] * len(price) + k)
@@ -261,5 +261,5 @@ def prunings(problem: Problem, grown: Forest, seed: int, until: float = np.inf) 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
     """The pruned forest that is best for the budget on validation rows, or a mixture of two."""
-    cap = budget.cap(problem.schema.prices)
+    cap = budget.cap(problem.schema.costs)
     return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

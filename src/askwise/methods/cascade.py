@@ -93,13 +93,13 @@ class _Walk:
 
     @classmethod
     def along(cls, problem: Problem, order: Ints, stages: list[Stage], p: list[Doubles]) -> _Walk:
-        y, prices = np.asarray(problem.y), problem.schema.prices
+        y, costs = np.asarray(problem.y), problem.schema.costs
         paid = []
         for s in stages:
             held = np.repeat(np.isin(np.arange(problem.schema.n_tests), order[: s.length])[None], len(problem), 0)
             if problem.known is not None:
                 held |= problem.known
-            paid.append(np.asarray(prices.money(prices.cost(held, problem.known)), float))
+            paid.append(np.asarray(costs.money(costs.cost(held, problem.known)), float))
         return cls(p, [problem.loss[y, decide(q, problem.loss)] for q in p], paid)
 
     def stopping(self, price: float, seed: int, threads: int) -> list[Any]:
@@ -127,7 +127,7 @@ def points(
     """
     began = time.monotonic()
     problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
-    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
+    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.costs, cap)
     left = max(0.8 * seconds - (time.monotonic() - began), 0.2 * seconds)
     stages = boosted_stages(problem, validation, order, seconds=left, seed=seed, threads=threads)
     still = [*prefix_policies(problem, order, stages)]
@@ -162,5 +162,5 @@ def _coarse_to_fine(n: int) -> list[int]:
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
     """The cascade that is best for the budget on validation rows, or a mixture of two."""
-    cap = budget.cap(problem.schema.prices)
+    cap = budget.cap(problem.schema.costs)
     return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

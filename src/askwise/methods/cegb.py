@@ -36,10 +36,10 @@ def column_prices(problem: Problem, columns: Ints) -> Doubles:
     """What each column costs a case, on average: equal shares of what its test costs, and that in equal shares of what it has in
     common with others. What all know already is free."""
     schema = problem.schema
-    need = items(schema.prices, np.eye(schema.n_tests, dtype=bool))  # F, F + G
+    need = items(schema.costs, np.eye(schema.n_tests, dtype=bool))  # F, F + G
     used = np.isin(np.arange(schema.n_tests), schema.owner[columns])
     need &= used[:, None]
-    share = need / np.maximum(need.sum(0), 1) @ item_prices(schema.prices)
+    share = need / np.maximum(need.sum(0), 1) @ item_prices(schema.costs)
     if problem.known is not None:
         share = share * (1 - problem.known.mean(0))
     shown: Doubles = (share / np.maximum(np.bincount(schema.owner, minlength=schema.n_tests), 1))[schema.owner[columns]]
@@ -138,5 +138,5 @@ def points(
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
     """The trees that are best for the budget on validation rows, or a mixture of two."""
-    cap = budget.cap(problem.schema.prices)
+    cap = budget.cap(problem.schema.costs)
     return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

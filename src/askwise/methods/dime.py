@@ -62,12 +62,12 @@ class Telling:
     belief: Belief
     lam: float
     sure: float
-    prices: Doubles  # F: for where a state does not say what tests cost now
+    costs: Doubles  # F: for where a state does not say what tests cost now
 
     def __call__(self, state: State) -> Doubles:
         p = self.belief.drawn(state)
         value = entropy(p)[:, None] / (1 + np.exp(-self.value.of(state.values, state.mask).double().numpy()))
-        rate = per_price(value, self.prices if state.price is None else state.price)
+        rate = per_price(value, self.costs if state.price is None else state.price)
         stops = self.belief.as_they_come(p).max(1, keepdims=True) >= self.sure
         rated: Doubles = np.where((rate > self.lam) & ~stops, rate, -np.inf)
         return rated
@@ -108,8 +108,8 @@ def points(
 ) -> list[Policy]:
     """A policy for each of a range of prices and degrees of sureness. With `steps` it learns for so many steps, however long they
     take."""
-    prices = problem.schema.prices
-    alone = np.asarray(prices.money(prices.alone), float)
+    costs = problem.schema.costs
+    alone = np.asarray(costs.money(costs.alone), float)
     with own_torch(seed, threads):
         learner = Learner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(FIRST)

@@ -21,9 +21,9 @@ import numpy as np
 
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
+from askwise.core.costs import exact as as_written
 from askwise.core.episode import State
 from askwise.core.policy import Choice, Mixture, Policy
-from askwise.core.prices import exact as as_written
 from askwise.core.problem import Problem
 from askwise.errors import InputError, RowError
 
@@ -121,14 +121,14 @@ class Exact:
 
         Among optima it is the cheapest, or with `dear` the dearest.
         """
-        schema, prices = self.schema, self.schema.prices
+        schema, costs = self.schema, self.schema.costs
         # λ cost and loss in one whole number: objective = a * loss units + b * cost units
-        rate = lam * prices.unit / self.loss_unit
+        rate = lam * costs.unit / self.loss_unit
         a, b = rate.denominator, rate.numerator
         shape = self.n.shape
         cost, loss = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         table, stop = np.zeros(shape, np.int64), self.decide.argmin(0)
-        if int(self.decide.max()) * a + prices.total * self.total * b >= 2**62:
+        if int(self.decide.max()) * a + costs.total * self.total * b >= 2**62:
             raise InputError("prices and losses have too many digits for the exact optimum; round them")
         free = [int(f) for f in np.flatnonzero(~self.known)]
         always = tuple(int(f) for f in np.flatnonzero(self.known))
@@ -138,13 +138,13 @@ class Exact:
                 held = np.zeros((1, schema.n_tests), bool)
                 held[0, [*bought, *always]] = True
                 at = self._slice((*bought, *always))
-                spent[bought] = int(prices.cost(held, self.known[None])[0])
+                spent[bought] = int(costs.cost(held, self.known[None])[0])
                 if cap is not None and spent[bought] > cap:
                     continue
                 here_loss = self.decide[(slice(None), *at)].min(0)
                 here_cost, here_act = np.zeros_like(here_loss), stop[at]
                 mass = self.n[at]
-                paid = prices.paid(held, self.known[None])
+                paid = costs.paid(held, self.known[None])
 
                 def offer(its_cost: Ints, its_loss: Ints, action: int) -> None:
                     nonlocal here_cost, here_loss, here_act
@@ -156,7 +156,7 @@ class Exact:
                     here_act = np.where(better, action, here_act)
 
                 if self.external is not None and schema.external_needs is not None:
-                    bill = int(prices.bill(paid, schema.external_needs[None])[0])
+                    bill = int(costs.bill(paid, schema.external_needs[None])[0])
                     if cap is None or spent[bought] + bill <= cap:
                         offer(bill * mass, self.external[at], schema.n_classes)
                 for f in free:
@@ -173,7 +173,7 @@ class Exact:
         start = self._slice(always)
         return Solution(
             ExactPolicy(self.codes, table, stop),
-            Fraction(int(cost[start].sum()), self.total) * prices.unit,
+            Fraction(int(cost[start].sum()), self.total) * costs.unit,
             Fraction(int(loss[start].sum()), self.total) * self.loss_unit,
         )
 
@@ -238,7 +238,7 @@ def _counts(problem: Problem) -> Ints:
 
 def solve(problem: Problem, budget: Budget, seed: int = 0) -> Solution:
     """The optimum for any budget, with what it comes to on the rows of `problem`."""
-    beliefs, cap = Exact(problem), budget.cap(problem.schema.prices)
+    beliefs, cap = Exact(problem), budget.cap(problem.schema.costs)
     if budget.average is not None:
         return beliefs.average(budget.average, cap, seed)
     return beliefs.solve(Fraction(str(budget.lam or 0)), cap)

@@ -27,10 +27,10 @@ from askwise.components.static_order import free_tests
 from askwise.components.subset_classifier import own_torch
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
+from askwise.core.costs import CostFunction
 from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
-from askwise.core.prices import Prices
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.paper.config import TrainConfig
@@ -101,7 +101,7 @@ class Opportunistic:
 
     network: PQNetwork
     noise: Tensor  # D, 2, 1, width: always the same dropouts, so that a case is treated alike in any company
-    prices: Prices
+    costs: CostFunction
     known: Bools  # F: what all cases know at the start
     first_test: int
     stakes: Doubles  # K
@@ -123,7 +123,7 @@ class Opportunistic:
         price = self.price(state)
         on_offer = state.legal[:, self.first_test :]
         if self.budget is not None:
-            spent = self.prices.cost(state.mask, np.broadcast_to(self.known, state.mask.shape))
+            spent = self.costs.cost(state.mask, np.broadcast_to(self.known, state.mask.shape))
             on_offer = on_offer & (price <= np.maximum(self.budget - spent, 0)[:, None])
         best = np.where(on_offer, np.where(price == 0, np.inf, values), -np.inf).argmax(1)
         return np.where(on_offer.any(1), best, -1)
@@ -131,8 +131,8 @@ class Opportunistic:
     def price(self, state: State) -> Ints:
         """B, F: what each test costs now, in units."""
         if state.price is None:
-            return self.prices.marginal(self.prices.paid(state.mask, np.broadcast_to(self.known, state.mask.shape)))
-        unit = self.prices.unit
+            return self.costs.marginal(self.costs.paid(state.mask, np.broadcast_to(self.known, state.mask.shape)))
+        unit = self.costs.unit
         units: Ints = np.rint(state.price * (unit.denominator / unit.numerator)).astype(np.int64)
         return units
 
@@ -165,7 +165,7 @@ class Trainer:
             self.network, self.mean = (self._blank() for _ in range(2))
         self.mean.load_state_dict(self.network.state_dict())
         self.adam = torch.optim.Adam(self.network.parameters(), RATE, fused=True)
-        alone = schema.prices.alone
+        alone = schema.costs.alone
         self.cheapest = int(min(alone[alone > 0], default=1))
         self.middle = float(alone[alone > 0].mean()) if (alone > 0).any() else 1.0  # rewards are for a price of this size
         self.free = free_tests(problem)
@@ -187,9 +187,9 @@ class Trainer:
         purchases are learned most often."""
         cases = Cases.start(self.problem, self.problem.draw(n, self.rng), None)
         cases.mask = cases.mask | (self.free & ~lost(self.lacking, n, self.rng))
-        total = max(self.schema.prices.total, self.cheapest)
+        total = max(self.schema.costs.total, self.cheapest)
         spend = np.exp(self.rng.uniform(np.log(self.cheapest), np.log(total), n)).round().astype(np.int64)
-        return cases, spend + self.schema.prices.cost(cases.mask)
+        return cases, spend + self.schema.costs.cost(cases.mask)
 
     def step(self, done: float) -> None:
         """One gradient step of P and, later than `ALONE`, of Q. `done`: share of the training that is over."""
@@ -226,7 +226,7 @@ class Trainer:
         self.rows[place], self.masks[place], self.bought[place] = live.row[who], np.packbits(live.mask[who], 1), test[who]
         self.filled += len(who)
         live.mask[who, test[who]] = True
-        over = live.mask.all(1) | (self.schema.prices.cost(live.mask) >= self.allowance)
+        over = live.mask.all(1) | (self.schema.costs.cost(live.mask) >= self.allowance)
         if over.any():
             fresh, self.allowance[over] = self._start(int(over.sum()))
             live.row[over], live.mask[over] = fresh.row, fresh.mask
@@ -258,7 +258,7 @@ class Trainer:
         load_weights(network, weights)
         known = np.zeros(self.schema.n_tests, bool) if problem.known is None else np.asarray(problem.known.all(0))
         noise = (torch.rand(dropouts, 2, 1, self.width, generator=torch.Generator().manual_seed(0)) >= DROPOUT) / (1 - DROPOUT)
-        return Opportunistic(network, noise, self.schema.prices, known, self.schema.first_test, stakes(problem), problem.loss)
+        return Opportunistic(network, noise, self.schema.costs, known, self.schema.first_test, stakes(problem), problem.loss)
 
 
 def _seen(cases: Cases) -> Tensor:
@@ -309,7 +309,7 @@ def points(
     """One training of about `seconds`, or of `steps`; then a policy for each of a range of budgets, from nothing to all."""
     with own_torch(seed, threads):
         trained = _train(problem, validation, seconds, seed, steps)
-    total, alone = problem.schema.prices.total, problem.schema.prices.alone
+    total, alone = problem.schema.costs.total, problem.schema.costs.alone
     grid = np.geomspace(min(alone[alone > 0], default=1), max(total, 1), BUDGETS)
     budgets = [0, *np.unique(grid.astype(np.int64))[:-1].tolist(), None]
     return [replace(trained, budget=budget) for budget in budgets]

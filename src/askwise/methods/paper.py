@@ -96,7 +96,7 @@ class History:
         return history
 
 
-def why_stop(history: History, budget: Budget, config: TrainConfig, stake: float) -> str | None:
+def why_stop(history: History, budget: Budget, config: TrainConfig, loss_scale: float) -> str | None:
     """The reason to end training now, if there is one: for some epochs what would be returned got no better, and the run
     overfits (better on training rows, no better on validation rows), oscillates around an average budget, or has settled.
 
@@ -108,7 +108,7 @@ def why_stop(history: History, budget: Budget, config: TrainConfig, stake: float
     explored = sum(r.step > config.explore_epochs * config.epoch for r in history.records)
     if n < 4 or explored < 2 * n:
         return None
-    small = 1e-3 * stake
+    small = 1e-3 * loss_scale
     if history.value(budget, -n) - history.value(budget) > small:
         return None
     last = history.records[-n:]
@@ -207,7 +207,7 @@ def run(
                 if save is not None and time.monotonic() - saved > save_every:
                     save(_state(trainer, history))
                     saved = time.monotonic()
-                reason = why_stop(history, budget, config, problem.stake)
+                reason = why_stop(history, budget, config, problem.loss_scale)
                 if reason is not None:
                     stopped = reason
                     break

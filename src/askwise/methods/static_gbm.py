@@ -23,7 +23,7 @@ def points(
     """A policy for each prefix, from deciding at once to buying everything, or all that a hard budget of `cap` units allows."""
     began = time.monotonic()
     problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
-    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.prices, cap)
+    order = affordable(elimination_order(problem, seed, threads=threads), problem.schema.costs, cap)
     left = max(seconds - (time.monotonic() - began), 0.2 * seconds)
     return [
         *prefix_policies(problem, order, boosted_stages(problem, validation, order, seconds=left, seed=seed, threads=threads))
@@ -32,5 +32,5 @@ def points(
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:
     """The prefix that is best for the budget on validation rows, or a mixture of two."""
-    cap = budget.cap(problem.schema.prices)
+    cap = budget.cap(problem.schema.costs)
     return best_for(points(problem, validation, seconds=seconds, seed=seed, cap=cap), validation, budget, seed)

@@ -52,7 +52,7 @@ def onnx_bytes(model: Model) -> bytes:
         raise InputError("an export to ONNX needs the package onnx; install 'askwise[export]'") from None
     graph = _Graph()
     outputs = _policy(graph, model)
-    schema, prices = model.schema, model.schema.prices
+    schema, costs = model.schema, model.schema.costs
     F, C = schema.n_tests, len(schema.columns)
     inputs = [
         helper.make_tensor_value_info("values", DOUBLE, ["cases", C]),
@@ -71,17 +71,17 @@ def onnx_bytes(model: Model) -> bytes:
         [onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
     )
     whole = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="askwise")
-    limits = [None if (cap := model.limit(p)) is None else float(prices.money(cap)) for p in model.followed]
+    limits = [None if (cap := model.limit(p)) is None else float(costs.money(cap)) for p in model.followed]
     card = {
         "format": "askwise-onnx-1",
         "columns": list(schema.columns),
         "tests": list(schema.tests),
         "classes": list(schema.classes),
         "owner": schema.owner.tolist(),
-        "prices": np.asarray(prices.money(prices.own), float).tolist(),
-        "setup": np.asarray(prices.money(prices.setup), float).tolist(),
-        "member": prices.member.astype(int).tolist(),
-        "sources": prices.sources.astype(int).tolist(),
+        "prices": np.asarray(costs.money(costs.own), float).tolist(),
+        "setup": np.asarray(costs.money(costs.setup), float).tolist(),
+        "member": costs.member.astype(int).tolist(),
+        "sources": costs.sources.astype(int).tolist(),
         "known": list(model.known),
         "cap": limits[0],
         "cap_second": limits[1],
@@ -174,10 +174,10 @@ def _policy(g: _Graph, model: Model) -> list[tuple[str, int, list[Any]]]:
 
 def _legal(g: _Graph, model: Model) -> str:
     """The tests that may be asked for now: `Prices.obtainable` and `only_free` as a graph."""
-    prices = model.schema.prices
+    costs = model.schema.costs
     can = g("And", "legal", g("Not", "mask"))
-    for d in reversed(prices.derived):
-        sources = g("Gather", g("Or", can, "mask"), np.flatnonzero(prices.sources[d]), axis=1)
+    for d in reversed(costs.derived):
+        sources = g("Gather", g("Or", can, "mask"), np.flatnonzero(costs.sources[d]), axis=1)
         computed = g("Not", _any(g, g("Not", sources)))
         can = g("And", can, g("Or", computed, (np.arange(model.schema.n_tests) != d)[None]))
     free = _free(g, can)
@@ -297,7 +297,7 @@ def _family(g: _Graph, model: Model, q: FamilyValues, state: Mapping[str, str]) 
         parts.append(g.cast(g("Div", g.sum(g.cast(paid, DOUBLE), keep=False), np.float64(F)), FLOAT))
     out = g.layers(g("Concat", *parts, axis=1), q.judge, last=False)
     legal = state["legal"]
-    price = g.cast(g("Mul", "price", np.float64(q.lam / scale.stake)), FLOAT)
+    price = g.cast(g("Mul", "price", np.float64(q.lam / scale.loss_scale)), FLOAT)
     lowest = g("Where", legal, scores, np.float32(-np.inf))
     top = g("ReduceMax", lowest, axes=[1], keepdims=1)
     some = g("Where", g("IsInf", top), np.float32(0), top)

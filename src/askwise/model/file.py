@@ -17,9 +17,9 @@ import numpy as np
 from askwise.core.arrays import Arrays
 from askwise.core.budget import Budget
 from askwise.core.checks import LONGEST_LABEL
+from askwise.core.costs import COUNTED, CostFunction, _circle
 from askwise.core.episode import Cases
 from askwise.core.measures import Measure
-from askwise.core.prices import COUNTED, Prices, _circle
 from askwise.core.problem import Problem, Schema
 from askwise.errors import StateError
 from askwise.family.calibration import as_judged
@@ -78,13 +78,13 @@ def _load_again(model: Model, path: Path) -> None:
 def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
     """A model as arrays and a card."""
     arrays = {f"point/{i}/{name}": value for i, point in enumerate(model.points) for name, value in (point.weights or {}).items()}
-    schema, prices = model.schema, model.schema.prices
+    schema, costs = model.schema, model.schema.costs
     arrays |= {
         "owner": schema.owner,
-        "own": prices.own,
-        "setup": prices.setup,
-        "member": prices.member,
-        "sources": prices.sources,
+        "own": costs.own,
+        "setup": costs.setup,
+        "member": costs.member,
+        "sources": costs.sources,
     }
     arrays["loss"] = model.loss
     if schema.external_needs is not None:
@@ -97,7 +97,7 @@ def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
         "tests": schema.tests,
         "classes": schema.classes,
         "class_type": np.asarray(schema.classes).dtype.str,
-        "money": str(prices.unit),
+        "money": str(costs.unit),
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
         "points": [_told(p) for p in model.points],
@@ -140,26 +140,34 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Mode
 
 def _rehearse(model: Model) -> None:
     """Uses every part of a model once, on a case that knows nothing and on one that knows everything."""
-    schema, prices = model.schema, model.schema.prices
+    schema, costs = model.schema, model.schema.costs
     _must(all(isinstance(name, str) for name in (*schema.columns, *schema.tests, *model.known, model.unit)), "names are text")
     _must(len(set(schema.tests)) == schema.n_tests and len(set(schema.classes)) == schema.n_classes > 1, "names are unique")
     _must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
     _must(set(model.known) <= set(schema.tests), "what is known is a test")
     _must(set(schema.owner.tolist()) == set(range(schema.n_tests)), "each test reveals a column")
-    _must(prices.unit > 0 and prices.unit.denominator < COUNTED and prices.unit.numerator == 1, "money is counted in units")
-    _must(min(prices.own.min(), prices.setup.min(initial=0)) >= 0 and 0 <= prices.total < COUNTED, "prices are 0 or more")
-    _must(_circle(prices.sources) is None, "no test is computed from itself")
+    _must(
+        costs.unit > 0 and costs.unit.denominator < COUNTED and costs.unit.numerator == 1,
+        "money is counted in units",
+    )
+    _must(
+        min(costs.own.min(), costs.setup.min(initial=0)) >= 0 and 0 <= costs.total < COUNTED,
+        "prices are 0 or more",
+    )
+    _must(_circle(costs.sources) is None, "no test is computed from itself")
     _must(bool(np.isfinite(model.loss).all() and (model.loss >= 0).all() and model.loss.any()), "losses are 0 or more")
     _must(type(model.seed) is int and 0 <= model.seed < 2**63, "the seed is a whole number of 64 bits")
     _must(len(model.at_once) == schema.n_classes and _numbers(model.at_once), "the values of the classes are numbers")
     _must(isinstance(model.facts, dict) and {"seconds", "stopped", "config"} <= set(model.facts), "the facts are complete")
-    seconds, stake = (model.facts[name] for name in ("seconds", "stake"))
-    _must(_numbers([seconds, stake]) and 0 <= seconds < 1e12 and stake > 0, "time and stake are numbers")
+    seconds, loss_scale = (model.facts[name] for name in ("seconds", "loss_scale"))
+    _must(
+        _numbers([seconds, loss_scale]) and 0 <= seconds < 1e12 and loss_scale > 0, "time and the scale of the losses are numbers"
+    )
     _must(
         all(_rows(model.facts.get(name, []), n) for name, n in (("records", 5), ("areas", 2))), "the training record is complete"
     )
     _must(fits(model), "the shares of bought tests are valid")
-    first, costs = model.points[0], [p.cost for p in model.points]
+    first, rising = model.points[0], [p.cost for p in model.points]
     _must(
         _numbers(
             x
@@ -171,7 +179,7 @@ def _rehearse(model: Model) -> None:
     )
     counted = [(x, most) for p in model.points for x, most in ((p.found.n, 2**62), (p.cap, 2**62), (p.prefix, schema.n_tests))]
     _must(all(x is None or (type(x) is int and 0 <= x <= most) for x, most in counted), "points are counted in whole numbers")
-    _must(first.weights is None and first.cost == 0 and costs == sorted(costs), "the points rise from deciding at once")
+    _must(first.weights is None and first.cost == 0 and rising == sorted(rising), "the points rise from deciding at once")
     everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
     problem = Problem(
         schema,
@@ -230,14 +238,14 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
             f"{path!r} was fitted with{'' if card['own_encoder'] else 'out'} a custom encoder; "
             f"{'pass it as network=' if card['own_encoder'] else 'leave network= out'}"
         )
-    prices = Prices(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], _fraction(card["money"]))
+    costs = CostFunction(arrays["own"], arrays["setup"], arrays["member"], arrays["sources"], _fraction(card["money"]))
     classes = _classes(card["classes"], card["class_type"])
-    schema = Schema(tuple(card["columns"]), tests, classes, arrays["owner"], prices, needs)
+    schema = Schema(tuple(card["columns"]), tests, classes, arrays["owner"], costs, needs)
     F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
     shapes = {
         "own": (F,),
-        "setup": (prices.member.shape[1],),
-        "member": (F, len(prices.setup)),
+        "setup": (costs.member.shape[1],),
+        "member": (F, len(costs.setup)),
         "sources": (F, F),
         "owner": (C,),
         "loss": (K, K),
@@ -267,7 +275,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
             raise StateError(f"{path!r} is damaged: the network of point {i} does not fit its {F} tests and {K} classes")
         points.append(_point(point, weights or None))
     if "caps" in card:  # earlier versions; in units, since of an amount like 0.1 the float is a little more than the amount
-        caps = sorted(((round(Fraction(cap) / prices.unit), under) for cap, under in card["caps"]), key=lambda pair: -pair[0])
+        caps = sorted(((round(Fraction(cap) / costs.unit), under) for cap, under in card["caps"]), key=lambda pair: -pair[0])
         points = sorted([*points, *(_point(p, cap=cap) for cap, under in caps for p in under)], key=lambda p: p.cost)
     family = None if card.get("scale") is None else _family(arrays, card, schema, network)
     return Model(

@@ -107,28 +107,28 @@ class Model:
         are sure to keep its hard part. So a further constraint never promises more, and what is promised is what is run."""
         if self.family is None:
             return self.points
-        prices, most = self.schema.prices, self.budget.cap(self.schema.prices)
+        costs, most = self.schema.costs, self.budget.cap(self.schema.costs)
         within = self.points
-        if most is not None and most < prices.total:
-            within = tuple(p for p in self.points if self.family.most_paid(prices, p.prefix, p.cap) <= most)
+        if most is not None and most < costs.total:
+            within = tuple(p for p in self.points if self.family.most_paid(costs, p.prefix, p.cap) <= most)
         on = [within[i] for i in hull([p.cost for p in within], [-p.loss for p in within]).tolist()]
         return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
 
     def limit(self, point: Point) -> int | None:
         """The units that cases which follow a point keep to; None where nothing limits them. A point that was measured under a
         hard budget is run under the same one; whoever follows an order pays no more than that costs."""
-        prices = self.schema.prices
-        most = self.budget.cap(prices)
+        costs = self.schema.costs
+        most = self.budget.cap(costs)
         if self.family is None:
             return most
-        limit = self.family.limit(prices, point.prefix, point.cap)
-        return limit if limit is not None or most == prices.total else most
+        limit = self.family.limit(costs, point.prefix, point.cap)
+        return limit if limit is not None or most == costs.total else most
 
     @property
     def cap(self) -> int | None:
         """What no case may exceed by what it is asked, in units of the prices: the hard budget or a smaller measured one."""
         limits = [self.limit(point) for point in self.followed]
-        return self.budget.cap(self.schema.prices) if None in limits else max(limits)  # type: ignore[type-var]
+        return self.budget.cap(self.schema.costs) if None in limits else max(limits)  # type: ignore[type-var]
 
     @property
     def measured(self) -> Measure:
@@ -205,13 +205,13 @@ class Model:
     @cached_property
     def fingerprint(self) -> str:
         """Short, and different for models that may decide differently, whatever their budget."""
-        schema, prices = self.schema, self.schema.prices
-        said = (schema.columns, schema.tests, schema.classes, prices.unit, self.known, self.seed, self.encoding.to_dict())
+        schema, costs = self.schema, self.schema.costs
+        said = (schema.columns, schema.tests, schema.classes, costs.unit, self.known, self.seed, self.encoding.to_dict())
         points = [(p.lam, p.prefix, p.cost, p.loss, *(() if p.cap is None else (p.cap,))) for p in self.points]
         digest = hashlib.sha256(repr((*said, points)).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
         weights = [weights[name] for weights in sets for name in sorted(weights)]
-        for part in (self.loss, schema.owner, prices.own, prices.setup, prices.member, prices.sources, *weights):
+        for part in (self.loss, schema.owner, costs.own, costs.setup, costs.member, costs.sources, *weights):
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()[:16]
 
@@ -305,7 +305,7 @@ class Model:
         said = [self._acquired(*block) for block in self._blocks(self.problem(X, known=known, ids=ids))]
         cost, decision, probability, tests = zip(*said, strict=True)
         return AcquisitionReport(
-            cost=self.schema.prices.money(np.concatenate(cost)),
+            cost=self.schema.costs.money(np.concatenate(cost)),
             prediction=np.array(self.schema.classes)[np.concatenate(decision)],
             probability=np.concatenate(probability),
             tests=[each for some in tests for each in some],
@@ -350,9 +350,9 @@ class Model:
         return probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
 
     @property
-    def stake(self) -> float:
+    def loss_scale(self) -> float:
         """What is at stake in a case on average, see `Problem.stake`."""
-        return float(self.facts["stake"])
+        return float(self.facts["loss_scale"])
 
     @property
     def weighted(self) -> bool:

@@ -34,7 +34,7 @@ def learned_for(model: Model, loss: float, accuracy: float) -> tuple[str, float]
     """The measure that training was about, in words and as a number: where mistakes are not all alike it is not the accuracy."""
     if not model.weighted:
         return "accuracy", accuracy
-    return ("loss" if abs(model.stake - 1) < 1e-9 else "loss / stake"), loss / model.stake
+    return ("loss" if abs(model.loss_scale - 1) < 1e-9 else "loss / stake"), loss / model.loss_scale
 
 
 def measure_usage(model: Model, problem: Problem, seed: int = 0) -> dict[str, Any]:

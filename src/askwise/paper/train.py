@@ -73,10 +73,12 @@ class Trainer:
     ) -> None:
         self.problem, self.validation = problem.trainable(), validation.labelled()
         self.budget, self.config, self.seed = budget, config, seed
-        self.cap = budget.cap(problem.schema.prices)
+        self.cap = budget.cap(problem.schema.costs)
         self.price = budget.controller(problem, config.price_rate, config.lr_scale, config.price_momentum)
         stakes = problem.loss.max(1, keepdims=True)
-        scaled = problem.loss / problem.stake if problem.scale is None else problem.loss / np.where(stakes > 0, stakes, np.inf)
+        scaled = (
+            problem.loss / problem.loss_scale if problem.scale is None else problem.loss / np.where(stakes > 0, stakes, np.inf)
+        )
         self.smallest_loss = float(scaled.min())  # values are counted in stakes, so that losses may be in any currency
         self.rng = np.random.default_rng(seed)
         self.time_share = 0.0  # how much of its time is over, where there is a limit: a sweep must not be late
@@ -187,7 +189,7 @@ class Trainer:
     def _class_values(self, row: Ints, problem: Problem) -> torch.Tensor:
         """S, K: minus the loss of saying each class, in stakes."""
         assert problem.y is not None
-        values = -problem.loss[problem.y[row]] / self.problem.stake
+        values = -problem.loss[problem.y[row]] / self.problem.loss_scale
         if problem.scale is not None:
             values *= problem.scale[row, None]
         return torch.from_numpy(values).float().to(self.device)
@@ -242,7 +244,7 @@ class Trainer:
         """
         steps = replay(self.problem, batch.row, batch.action, batch.length, self.cap)
         may = steps.cases.legal(self.config.estimate_missing)
-        if self.problem.schema.prices.ever_free and not self.config.estimate_missing:  # which counts what is not there, too
+        if self.problem.schema.costs.ever_free and not self.config.estimate_missing:  # which counts what is not there, too
             may = only_free(may, steps.cases.price())
         legal = torch.from_numpy(may).to(self.device)
         action = torch.from_numpy(steps.action).to(self.device)
@@ -274,8 +276,8 @@ class Trainer:
         Paper: eq. 12; algorithm 2, compute target
         """
         cases, eta = steps.cases, self.config.eta(self.step)
-        money = self.problem.schema.prices.money(cases.cost_of(steps.action))
-        reward = -(self.price.lam * money + cases.loss_of(steps.action)) / self.problem.stake
+        money = self.problem.schema.costs.money(cases.cost_of(steps.action))
+        reward = -(self.price.lam * money + cases.loss_of(steps.action)) / self.problem.loss_scale
         if self.problem.scale is not None:
             reward *= self.problem.scale[cases.row]
         best = greedy_action(q_theta, legal)

@@ -164,7 +164,7 @@ def frontiers(
     models = [model for model in map(model_of, curves.values()) if model is not None]
     if total is None and len(models) < len(curves):
         raise InputError("total is missing; give the cost of all tests")
-    total = max(float(m.schema.prices.money(m.schema.prices.total)) for m in models) if total is None else total
+    total = max(float(m.schema.costs.money(m.schema.costs.total)) for m in models) if total is None else total
     figure = empty(7, 5)
     axes = figure.add_subplot()
     tidy(axes)

@@ -111,7 +111,7 @@ def _had(report: Report) -> Doubles:
 
 def _names(schema: Schema, had: Array, tests: Ints) -> list[str]:
     """Names, with a word where a test is free or was known from the start."""
-    free = schema.prices.alone == 0
+    free = schema.costs.alone == 0
     names = []
     for test in tests.tolist():
         words = []

@@ -60,7 +60,7 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
     prior = validation[1][0]
     if problem is not None:
         found = [measure(problem.labelled(), model.arm(point), model.limit(point)) for point in model.frontier]
-        here = tally(problem, model.rollout(problem)).measure(problem.schema.prices)
+        here = tally(problem, model.rollout(problem)).measure(problem.schema.costs)
         test = [m.cost for m in found], scores(model, found)
         prior, best = test[1][0], (here.cost, scores(model, [here])[0])
     words = f"{'1 - expected ' if model.weighted else ''}{learned_for(model, 0, 0)[0]}"
@@ -69,7 +69,7 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
         "points_test": test,
         "chosen": np.arange(len(model.frontier)),
         "prior": prior,
-        "everything": (float(model.schema.prices.money(model.schema.prices.total)), None),
+        "everything": (float(model.schema.costs.money(model.schema.costs.total)), None),
         "budget": None if model.budget == Budget() else model.budget,
         "unit": printable(model.unit),
         "score": words,

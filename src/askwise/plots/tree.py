@@ -131,7 +131,7 @@ def recorded(model: Model, steps: int) -> Paths:
         table[row, : min(len(tests), steps)] = tests[:steps]
         table[row, steps] = FURTHER if len(tests) > steps else NOTHING
         held[row, tests] = True
-    cost = np.asarray(schema.prices.money(schema.prices.cost(held, np.tile(known, (len(held), 1)))), float)
+    cost = np.asarray(schema.costs.money(schema.costs.cost(held, np.tile(known, (len(held), 1)))), float)
     others = max(found.rows - sum(cases), 0)
     cost[-1] = np.nan  # of all other paths together
     n = len(held) if others else len(kept)

@@ -34,15 +34,15 @@ def frontier_table(model: Model) -> str:
         lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {'?' if m.n is None else m.n:>8}")
     lines.append("    measured on cases that the fit kept apart; ± is one standard error")
     if model.weighted:
-        stake = "" if name == "loss" else f"; in a case {model.stake:.4g} are at stake on average"
-        lines.append(f"    it was learned for the {name}{stake}; the accuracy counts all mistakes alike")
+        loss_scale = "" if name == "loss" else f"; in a case {model.loss_scale:.4g} are at stake on average"
+        lines.append(f"    it was learned for the {name}{loss_scale}; the accuracy counts all mistakes alike")
     return "\n".join(lines)
 
 
 def describe(model: Model) -> str:
     """Some sentences about a model."""
     schema, expected, best = model.schema, model.measured, model.saturation
-    total = schema.prices.money(schema.prices.total)
+    total = schema.costs.money(schema.costs.total)
     unit = f" {printable(model.unit)}" if model.unit else ""
     kind = learned_for(model, 0, 0)[0]
     hard = model.budget.hard  # a larger one may help
@@ -64,7 +64,7 @@ def one_line(model: Model) -> str:
     schema, expected = model.schema, model.expected
     kind, value = learned_for(model, expected["loss"], expected["accuracy"])
     classes = ", ".join(printable(c)[:40] for c in schema.classes[:5]) + (", ..." if schema.n_classes > 5 else "")
-    total = f"{schema.prices.money(schema.prices.total):.4g} {printable(model.unit)[:40]}".rstrip()
+    total = f"{schema.costs.money(schema.costs.total):.4g} {printable(model.unit)[:40]}".rstrip()
     at = "" if model.budget == Budget() else f" at {model.budget}"
     return (
         f"Model({schema.n_tests} tests, {total} for all; classes {classes};{at} cost {expected['cost']:.4g}, {kind} {value:.4f})"
@@ -109,11 +109,11 @@ def _words(budget: Budget) -> str:
 
 def card(model: Model) -> dict[str, Any]:
     """The same for machines."""
-    prices = model.schema.prices
+    costs = model.schema.costs
     return {
-        "tests": dict(zip(model.schema.tests, prices.money(prices.alone).tolist(), strict=True)),
+        "tests": dict(zip(model.schema.tests, costs.money(costs.alone).tolist(), strict=True)),
         "classes": list(model.schema.classes),
-        "total_cost": prices.money(prices.total),
+        "total_cost": costs.money(costs.total),
         "unit": model.unit,
         "trained_for": str(model.trained_for),
         "budget": str(model.budget),

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from askwise.core.budget import Budget
+from askwise.core.costs import exact
 from askwise.core.policy import uniform
-from askwise.core.prices import exact
 from askwise.core.problem import hash_cases
 from askwise.errors import FREE, UNDO, InputError, StateError, quoted
 from askwise.model.model import Model
-from askwise.session.step import Expected, Option, Step, Waiting, steps
+from askwise.session.step import Expected, Option, PartialCase, Step, steps
 
 __all__ = ["Expected", "Option", "Session", "Step", "next_steps"]
 TRACE = "askwise-trace-1"
@@ -58,7 +58,7 @@ class Session:
         self._outside = model.form.outside(outside)
         schema = model.schema
         no = np.zeros(schema.n_tests, bool)
-        self._waiting = Waiting(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, *self._limits(budget))
+        self._waiting = PartialCase(np.zeros(len(schema.columns), np.float32), no, no.copy(), ~no, *self._limits(budget))
         self._free = frozenset(model.form.index(name) for name in model.known)  # for everyone
         self._refused: dict[int, None] = {}
         self._values: dict[int, Any] = {}  # as they were told, in this order
@@ -78,15 +78,15 @@ class Session:
 
     def _limits(self, budget: Any) -> tuple[int | None, Fraction | None]:
         """The units that what is asked keeps to, and what the case may cost at most, which may be more: see `Model.limit`."""
-        prices, hard = self.model.schema.prices, self.model.budget.hard
+        costs, hard = self.model.schema.costs, self.model.budget.hard
         keeps = self.model.limit(self.model.followed[self.second])
         own = None if budget is None or isinstance(budget, Budget) else exact(budget, "the budget of the session")
         given = [amount for amount in (hard, own) if amount is not None]
         if not given:
             return keeps, None
-        most = min(*given, prices.total * prices.unit)
-        cap = Budget(hard=most).cap(prices)
-        if keeps is None and cap == prices.total:  # what everything costs limits nothing, and is not shown to a policy
+        most = min(*given, costs.total * costs.unit)
+        cap = Budget(hard=most).cap(costs)
+        if keeps is None and cap == costs.total:  # what everything costs limits nothing, and is not shown to a policy
             return None, most
         return min(limit for limit in (keeps, cap) if limit is not None), most
 
@@ -207,15 +207,15 @@ class Session:
 
     def _afford(self) -> None:
         """Whether what was told keeps to the budget."""
-        most, prices = self._waiting.most, self.model.schema.prices
-        if most is not None and (units := self._units()) * prices.unit > most:
+        most, costs = self._waiting.most, self.model.schema.costs
+        if most is not None and (units := self._units()) * costs.unit > most:
             last = self.model.schema.tests[next(reversed(self._values))]
             raise InputError(
-                f"with test {last!r} this case would cost {prices.money(units):g}, but may cost {float(most):g}; {FREE}"
+                f"with test {last!r} this case would cost {costs.money(units):g}, but may cost {float(most):g}; {FREE}"
             )
 
     def _units(self) -> int:
-        return int(self.model.schema.prices.cost(self._waiting.held[None], self._waiting.known[None])[0])
+        return int(self.model.schema.costs.cost(self._waiting.held[None], self._waiting.known[None])[0])
 
     def _open(self) -> None:
         """Which tests may be asked: not those that are refused, nor what everyone knows already. What is computed from these is
@@ -230,7 +230,7 @@ class Session:
     @property
     def cost(self) -> float:
         """Paid so far."""
-        return float(self.model.schema.prices.money(self._units()))
+        return float(self.model.schema.costs.money(self._units()))
 
     @property
     def budget(self) -> float | None:
@@ -299,7 +299,7 @@ class Session:
 
     def _told(self) -> list[dict[str, Any]]:
         """The log, with what each answer cost and whether it had been asked for."""
-        prices, index = self.model.schema.prices, self.model.form.tests
+        costs, index = self.model.schema.costs, self.model.form.tests
         held, known = np.zeros((2, 1, len(index)), bool)
         for test in self._start:
             held[0, index[test]] = known[0, index[test]] = True
@@ -308,9 +308,9 @@ class Session:
         told: list[dict[str, Any]] = []
         for entry in self._log:
             if entry["do"] == "tell":
-                i, before = index[entry["test"]], prices.cost(held, known)[0]
+                i, before = index[entry["test"]], costs.cost(held, known)[0]
                 held[0, i], known[0, i] = True, not entry["paid"] or i in self._free
-                price = float(prices.money(prices.cost(held, known)[0] - before))
+                price = float(costs.money(costs.cost(held, known)[0] - before))
                 entry = {**entry, "price": price, "asked": asked == entry["test"]}
             elif entry["do"] == "undo" and (last := undoable.pop())["do"] == "tell":
                 held[0, index[last["test"]]] = known[0, index[last["test"]]] = False

@@ -79,7 +79,7 @@ class Step:
         }
 
 
-class Waiting(NamedTuple):
+class PartialCase(NamedTuple):
     """A case in progress, as arrays that may be changed in place."""
 
     values: Floats  # C: 0 where unknown
@@ -89,11 +89,11 @@ class Waiting(NamedTuple):
     cap: int | None  # in units: what is asked keeps to it
     most: Fraction | None  # money: what it may cost at most, which may be more
 
-    def copy(self) -> Waiting:
-        return Waiting(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap, self.most)
+    def copy(self) -> PartialCase:
+        return PartialCase(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap, self.most)
 
 
-def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Sequence[bool]) -> list[Step]:
+def steps(model: Model, second: bool, waiting: Sequence[PartialCase], stopped: Sequence[bool]) -> list[Step]:
     """The next steps of cases that follow the same point, all of them with a budget or all without."""
     schema, B = model.schema, len(waiting)
     values, held, known, open_ = (np.array(part) for part in zip(*(w[:4] for w in waiting), strict=True))
@@ -101,7 +101,7 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     free = known if known.any() else None
     problem = Problem(schema, values, None, available, free, model.loss, None, None, None)
     vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
-    spent = schema.prices.cost(held, free)
+    spent = schema.costs.cost(held, free)
     # who was told more than the policy would have asked for goes on with what is free, or decides
     cap = None if waiting[0].cap is None else np.maximum(np.array([w.cap for w in waiting]), spent)
     policy = model.policy
@@ -111,14 +111,14 @@ def steps(model: Model, second: bool, waiting: Sequence[Waiting], stopped: Seque
     state, view = looking.state, looking.view
     assert state is not None
     assert view is not None
-    told = _Told(model, model.followed[second], problem, waiting, held, spent, state, view, arm.q)
+    told = StepExplainer(model, model.followed[second], problem, waiting, held, spent, state, view, arm.q)
     return [
         told.decided(i, action, stopped[i]) if action < schema.first_test else told.asked(i, action - schema.first_test)
         for i, action in enumerate(choice.action.tolist())
     ]
 
 
-class _Told:
+class StepExplainer:
     """What a policy saw in some cases, in words and amounts that people know."""
 
     def __init__(
@@ -126,25 +126,25 @@ class _Told:
         model: Model,
         point: Point,
         problem: Problem,
-        waiting: Sequence[Waiting],
+        waiting: Sequence[PartialCase],
         held: Bools,
         spent: Ints,
         state: State,
         view: View,
         q: Any,
     ) -> None:
-        prices = model.schema.prices
+        costs = model.schema.costs
         self.model, self.point, self.state, self.view, self.q = model, point, state, view, q
         self.order: list[int] = q.fixed_order.tolist() if view.coming is not None else []
-        self.known, self.held, self.prices, self.waiting, self.spent = problem.known, held, prices, waiting, spent
-        self.cost = np.asarray(prices.money(spent), float)
+        self.known, self.held, self.costs, self.waiting, self.spent = problem.known, held, costs, waiting, spent
+        self.cost = np.asarray(costs.money(spent), float)
         self.risk: Array  # B, K: expected loss of each decision now
         if view.belief is not None:
             self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
             self.risk = self.belief @ model.loss
         else:
             self.belief = model.believed(view.q)
-            self.risk = -view.q[:, : model.schema.n_classes] * model.stake
+            self.risk = -view.q[:, : model.schema.n_classes] * model.loss_scale
         self.best = self.risk.argmin(1)  # decision now, and its loss
         self.now = np.minimum.reduce(self.risk, 1)
 
@@ -154,11 +154,11 @@ class _Told:
         assert state.price is not None
         price, shared = float(state.price[i, test]), 0.0
         includes: tuple[str, ...] = ()
-        if not self.prices.plain:
+        if not self.costs.plain:
             row = slice(i, i + 1)
-            paid = self.prices.paid(self.held[row], None if self.known is None else self.known[row])
-            new, part = self.prices.due(paid, np.arange(len(tests))[None] == test)
-            shared = float(self.prices.money(part[0]))
+            paid = self.costs.paid(self.held[row], None if self.known is None else self.known[row])
+            new, part = self.costs.due(paid, np.arange(len(tests))[None] == test)
+            shared = float(self.costs.money(part[0]))
             includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
         why = self._options(i, test)
         return Step(
@@ -226,13 +226,13 @@ class _Told:
         if cap is None:
             return ""
         if most is None:
-            return f" within {self.prices.money(cap):g}, which no case exceeds at this point of the frontier"
-        less = (cap + 1) * self.prices.unit <= most
-        return f" within the {self.prices.money(cap):g} of the budget that it keeps to" if less else " within the budget"
+            return f" within {self.costs.money(cap):g}, which no case exceeds at this point of the frontier"
+        less = (cap + 1) * self.costs.unit <= most
+        return f" within the {self.costs.money(cap):g} of the budget that it keeps to" if less else " within the budget"
 
     def _left(self, i: int) -> float | None:
         most = self.waiting[i].most
-        return None if most is None else float(most - int(self.spent[i]) * self.prices.unit)
+        return None if most is None else float(most - int(self.spent[i]) * self.costs.unit)
 
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
         """The chosen test first, then the best others: in a fixed order those that follow, otherwise by gain."""
@@ -243,7 +243,7 @@ class _Told:
             ranked = [j for j in self.order if coming[i, j]]
             gain = None
         else:
-            gain = self.view.gain[i] * self.model.stake
+            gain = self.view.gain[i] * self.model.loss_scale
             there = np.isfinite(gain).nonzero()[0]
             ranked = there[(-gain[there]).argsort(kind="stable")[: RUNNERS_UP + 1]].tolist()
         others = [j for j in ranked if j != chosen][:RUNNERS_UP]
@@ -258,18 +258,18 @@ class _Told:
     def _expected(self, i: int, price: float) -> Expected:
         """If case i goes on, with a test of this price."""
         view, spent, now = self.view, float(self.cost[i]), float(max(self.now[i], 0))
-        cost, loss = float(view.cost[i]), float(view.loss[i]) * self.model.stake
+        cost, loss = float(view.cost[i]), float(view.loss[i]) * self.model.loss_scale
         if view.coming is not None and self._in_order(i):  # what comes is certain, how good it is was measured
             row = slice(i, i + 1)
-            paid = self.prices.paid(self.held[row], None if self.known is None else self.known[row])
-            cost, loss = float(self.prices.money(self.prices.bill(paid, view.coming[row])[0])), self.point.loss
+            paid = self.costs.paid(self.held[row], None if self.known is None else self.known[row])
+            cost, loss = float(self.costs.money(self.costs.bill(paid, view.coming[row])[0])), self.point.loss
         elif np.isnan(cost):  # only their sum is known, so the cost is taken from what was measured
             cost = max(self.point.cost - spent, price)
             best = float(np.where(self.state.legal[i], view.q[i], -np.inf).max())
-            loss = -best * self.model.stake - self.point.lam * cost
+            loss = -best * self.model.loss_scale - self.point.lam * cost
         elif self._lacks_free(i):
             cost, loss = max(self.point.cost - spent, price), self.point.loss
-        most = float(self.prices.money(self.prices.total)) - spent if self.state.left is None else float(self.state.left[i])
+        most = float(self.costs.money(self.costs.total)) - spent if self.state.left is None else float(self.state.left[i])
         cost, loss = max(min(cost, most), price), min(max(loss, 0.0), now)
         # mistakes become rarer as the loss becomes smaller
         wrong = 1 - float(self.belief[i, self.best[i]])
@@ -282,7 +282,7 @@ class _Told:
     def _lacks_free(self, i: int) -> bool:
         """Whether a family says nothing useful of case i yet: it has learned from cases that hold what is free for everybody."""
         legal = self.state.legal[i : i + 1, self.model.schema.first_test :]
-        return not np.isnan(self.view.cost[i]) and bool(free_to_come(legal, self.prices).any())
+        return not np.isnan(self.view.cost[i]) and bool(free_to_come(legal, self.costs).any())
 
     def _because(self, i: int, why: tuple[Option, ...]) -> str:
         first, *others = why

@@ -85,13 +85,13 @@ class Service:
 
 def summary(name: str, model: Model) -> dict[str, Any]:
     """A model in short."""
-    prices, expected = model.schema.prices, model.expected
+    costs, expected = model.schema.costs, model.expected
     return {
         "name": name,
         "tests": model.schema.n_tests,
         "classes": list(model.schema.classes),
         "unit": model.unit,
-        "total_cost": prices.money(prices.total),
+        "total_cost": costs.money(costs.total),
         "expected_cost": expected["cost"],
         "expected_accuracy": expected["accuracy"],
         "expected_cost_error": expected["cost_error"],
@@ -103,12 +103,12 @@ def summary(name: str, model: Model) -> dict[str, Any]:
 def card(name: str, model: Model) -> dict[str, Any]:
     """All that a client needs to ask the questions of a model."""
     schema, used = model.schema, usage(model)
-    alone = schema.prices.money(schema.prices.alone).tolist()
+    alone = schema.costs.money(schema.costs.alone).tolist()
     return {
         "name": name,
         "classes": list(schema.classes),
         "unit": model.unit,
-        "total_cost": schema.prices.money(schema.prices.total),
+        "total_cost": schema.costs.money(schema.costs.total),
         "known": list(model.known),
         "tests": [
             {"test": test, "price": price, "columns": [field.to_dict() for field in model.form.fields(test)]}

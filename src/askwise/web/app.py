@@ -15,13 +15,13 @@ from askwise.errors import AskwiseError, InputError, reworded
 from askwise.model.model import Model
 from askwise.web import api, bodies, page
 from askwise.web.logs import Log, Metrics
-from askwise.web.request_guard import MACHINES, Gate
+from askwise.web.request_guard import MACHINES, RequestGuard
 from askwise.web.settings import Settings
 
 WORDS = "Which test to buy next for a case, and when to stop and decide. Send all answers so far, get the next question."
 
 
-def create_app(models: dict[str, Model], settings: Settings | None = None, log: Log | None = None) -> Gate:
+def create_app(models: dict[str, Model], settings: Settings | None = None, log: Log | None = None) -> RequestGuard:
     """The whole service as an ASGI application."""
     if not models:
         raise InputError("there is no model to serve; name one or more files")
@@ -58,7 +58,7 @@ def create_app(models: dict[str, Model], settings: Settings | None = None, log: 
     app.add_exception_handler(AskwiseError, wrong)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(RequestValidationError, invalid)
-    return Gate(app, settings, log, service.metrics)
+    return RequestGuard(app, settings, log, service.metrics)
 
 
 def _said(request: Request, status: int, words: str) -> Response:

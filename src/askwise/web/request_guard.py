@@ -50,7 +50,7 @@ def cookie_for(token: str) -> str:
     return hmac.new(token.encode(), b"askwise page", "sha256").hexdigest()
 
 
-class Gate:
+class RequestGuard:
     """See the top of this file."""
 
     def __init__(self, app: App, settings: Settings, log: Log, metrics: Metrics) -> None:

@@ -18,14 +18,14 @@ from askwise.errors import InputError
 from askwise.web.app import create_app
 from askwise.web.connections import AT_ONCE, BACKLOG, Connection, Crowd, Server, enough_files
 from askwise.web.logs import Forward, Log
-from askwise.web.request_guard import Gate
+from askwise.web.request_guard import RequestGuard
 from askwise.web.settings import Limits, Settings, checked_proxies, checked_token, is_loopback, load_models
 
 PATIENCE = 5  # seconds that requests in progress get at the end
 HEAD = 16 << 10  # bytes of the head of a request
 
 
-def config_of(app: Gate, host: str, port: int, settings: Settings, log: Log) -> uvicorn.Config:
+def config_of(app: RequestGuard, host: str, port: int, settings: Settings, log: Log) -> uvicorn.Config:
     """How uvicorn is to behave."""
     crowd = Crowd(settings.limits, settings.proxies, app.metrics, log)
     return uvicorn.Config(

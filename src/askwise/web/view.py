@@ -177,7 +177,7 @@ def _tidy(value: Any) -> Any:
 def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
     """A case as it stands: the question or the decision, beliefs, money and the path. `chosen`: a test that was not asked."""
     model, step, trace = session.model, session.next(), session.trace()
-    unit, total = model.unit, float(model.schema.prices.money(model.schema.prices.total))
+    unit, total = model.unit, float(model.schema.costs.money(model.schema.costs.total))
     path = taken(trace["events"])
     test = chosen or step.test
     likely = max(step.probabilities.values())
@@ -264,7 +264,7 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
     steps = slider(model)
     there = at_budget(model, steps[at]["budget"])
     used, schema = usage(there), model.schema
-    alone = dict(zip(schema.tests, schema.prices.money(schema.prices.alone).tolist(), strict=True))
+    alone = dict(zip(schema.tests, schema.costs.money(schema.costs.alone).tolist(), strict=True))
     bought = None if used is None else sorted(used.bought.items(), key=lambda pair: -pair[1])
     score = learned_for(model, 0, 0)[0]
     return {
@@ -281,7 +281,7 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
         "weighted": model.weighted,
         "score": score,
         "unit": model.unit,
-        "total": float(schema.prices.money(schema.prices.total)),
+        "total": float(schema.costs.money(schema.costs.total)),
         "chart": chart(model, steps),
         "facts": model.facts,
         "budget": works_at(model),

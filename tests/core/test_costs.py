@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.naive import MONEY, NaivePrices
+from tests.support.naive import MONEY, NaiveCosts
 
 from askwise.core.budget import HardBudget
-from askwise.core.prices import Prices
+from askwise.core.costs import CostFunction
 from askwise.errors import InputError
 
 TESTS = ["age", "TSH", "T3", "TT4", "T4U", "FTI"]
 
 
-def thyroid() -> Prices:
+def thyroid() -> CostFunction:
     # TSH alone is 22.78: 20.68 of its own and 2.10 for the blood draw that it shares
-    return Prices.build(
+    return CostFunction.build(
         TESTS,
         {"age": 1.00, "TSH": 20.68, "T3": 9.31, "TT4": 12.41, "T4U": 9.31},
         setup={"blood": (2.10, ["TSH", "T3", "TT4", "T4U"])},
@@ -90,26 +90,26 @@ def test_total_and_alone_by_hand():
 
 
 def test_a_derived_test_may_have_a_fee():
-    prices = Prices.build(["a", "b"], {"a": 1, "b": 0.5}, derived={"b": ["a"]})
-    assert cost(prices, ["a", "b"], ["b"]) == Fraction("1.5")
-    assert price(prices, ["a", "b"], "b", ["a"]) == Fraction("0.5")
+    costs = CostFunction.build(["a", "b"], {"a": 1, "b": 0.5}, derived={"b": ["a"]})
+    assert cost(costs, ["a", "b"], ["b"]) == Fraction("1.5")
+    assert price(costs, ["a", "b"], "b", ["a"]) == Fraction("0.5")
 
 
 def test_a_known_value_need_not_be_computed_from_its_sources():
     # c from b, b from a. Who knows b computes c from it and has no use for a.
     tests = ["a", "b", "c"]
-    prices = Prices.build(tests, {"a": 5}, setup={"visit": (2, ["a"])}, derived={"b": ["a"], "c": ["b"]})
-    assert price(prices, tests, "c", []) == 7
-    assert price(prices, tests, "c", [], known=["b"]) == 0
-    assert cost(prices, tests, ["b", "c"], known=["b"]) == 0
+    costs = CostFunction.build(tests, {"a": 5}, setup={"visit": (2, ["a"])}, derived={"b": ["a"], "c": ["b"]})
+    assert price(costs, tests, "c", []) == 7
+    assert price(costs, tests, "c", [], known=["b"]) == 0
+    assert cost(costs, tests, ["b", "c"], known=["b"]) == 0
 
 
 def test_a_set_up_that_no_test_needs_alone_is_paid_per_set_up():
     # one test in two set-ups pays both, a second test only what is new
-    prices = Prices.build(["a", "b"], {"a": 1, "b": 1}, setup={"travel": (3, ["a", "b"]), "room": (0.2, ["a"])})
-    assert price(prices, ["a", "b"], "a", []) == Fraction("4.2")
-    assert price(prices, ["a", "b"], "a", ["b"]) == Fraction("1.2")
-    assert price(prices, ["a", "b"], "b", ["a"]) == 1
+    costs = CostFunction.build(["a", "b"], {"a": 1, "b": 1}, setup={"travel": (3, ["a", "b"]), "room": (0.2, ["a"])})
+    assert price(costs, ["a", "b"], "a", []) == Fraction("4.2")
+    assert price(costs, ["a", "b"], "a", ["b"]) == Fraction("1.2")
+    assert price(costs, ["a", "b"], "b", ["a"]) == 1
 
 
 # ------------------------------------------------------------------ exactness
@@ -117,25 +117,25 @@ def test_a_set_up_that_no_test_needs_alone_is_paid_per_set_up():
 
 def test_ten_times_a_fifth_fits_a_budget_of_two():
     tests = [f"t{i}" for i in range(10)]
-    prices = Prices.build(tests, dict.fromkeys(tests, 0.2))
+    costs = CostFunction.build(tests, dict.fromkeys(tests, 0.2))
     assert sum([np.float32(0.2)] * 10) > 2  # why floats will not do
-    assert cost(prices, tests, tests) == 2
-    assert HardBudget(2.0).cap(prices) == prices.total
+    assert cost(costs, tests, tests) == 2
+    assert HardBudget(2.0).cap(costs) == costs.total
 
 
 @pytest.mark.parametrize("written", [0.1, "0.1", np.float32(0.1), np.float64(0.1), Decimal("0.1"), Fraction(1, 10)])
 def test_a_price_means_its_shortest_decimal(written):
-    prices = Prices.build(["a"], {"a": written}, setup={"s": (written, ["a"])})
-    assert cost(prices, ["a"], ["a"]) == Fraction(1, 5)
+    costs = CostFunction.build(["a"], {"a": written}, setup={"s": (written, ["a"])})
+    assert cost(costs, ["a"], ["a"]) == Fraction(1, 5)
 
 
 def test_rounding_noise_of_a_sum_is_not_meant():
-    assert cost(Prices.build(["a"], {"a": 0.1 + 0.2}), ["a"], ["a"]) == Fraction(3, 10)
+    assert cost(CostFunction.build(["a"], {"a": 0.1 + 0.2}), ["a"], ["a"]) == Fraction(3, 10)
 
 
 def test_thirds_are_exact_too():
     tests = ["a", "b", "c"]
-    assert cost(Prices.build(tests, dict.fromkeys(tests, Fraction(1, 3))), tests, tests) == 1
+    assert cost(CostFunction.build(tests, dict.fromkeys(tests, Fraction(1, 3))), tests, tests) == 1
 
 
 # ------------------------------------------------------------------ properties, against the naive twin
@@ -164,28 +164,28 @@ def structures(draw):
 @given(structures())
 def test_cost_and_every_price_equal_the_naive_twin(structure):
     tests, lists, known, order = structure
-    prices, naive = Prices.build(tests, *lists), NaivePrices(*lists)
+    costs, naive = CostFunction.build(tests, *lists), NaiveCosts(*lists)
     for n in range(len(order) + 1):
         held = set(order[:n])
-        assert cost(prices, tests, held, known) == naive.cost(held, known)
+        assert cost(costs, tests, held, known) == naive.cost(held, known)
         for test in set(tests) - held - known:
-            assert price(prices, tests, test, held, known) == naive.price(test, held, known)
+            assert price(costs, tests, test, held, known) == naive.price(test, held, known)
 
 
 @given(structures())
 def test_prices_along_any_order_add_up_to_the_cost_of_the_set(structure):
     tests, lists, known, order = structure
-    prices = Prices.build(tests, *lists)
+    costs = CostFunction.build(tests, *lists)
     for way in (order, order[::-1], sorted(order)):
-        paid = sum((price(prices, tests, test, way[:i], known) for i, test in enumerate(way)), Fraction(0))
-        assert paid == cost(prices, tests, order, known)
+        paid = sum((price(costs, tests, test, way[:i], known) for i, test in enumerate(way)), Fraction(0))
+        assert paid == cost(costs, tests, order, known)
 
 
 @given(structures())
 def test_more_tests_never_cost_less(structure):
     tests, lists, known, order = structure
-    prices = Prices.build(tests, *lists)
-    costs = [cost(prices, tests, order[:n], known) for n in range(len(order) + 1)]
+    cost_function = CostFunction.build(tests, *lists)
+    costs = [cost(cost_function, tests, order[:n], known) for n in range(len(order) + 1)]
     assert costs == sorted(costs)
     assert costs[0] == 0
 
@@ -193,28 +193,28 @@ def test_more_tests_never_cost_less(structure):
 @given(structures())
 def test_knowing_more_never_costs_more(structure):
     tests, lists, known, order = structure
-    prices = Prices.build(tests, *lists)
-    assert cost(prices, tests, order, known) <= cost(prices, tests, order)
+    costs = CostFunction.build(tests, *lists)
+    assert cost(costs, tests, order, known) <= cost(costs, tests, order)
 
 
 @given(structures())
 def test_bill_of_several_tests_is_the_difference_of_costs(structure):
     tests, lists, known, order = structure
-    prices = Prices.build(tests, *lists)
+    costs = CostFunction.build(tests, *lists)
     held, more = order[::2], order
-    paid = prices.paid(mask(tests, {*held, *known}), mask(tests, known))
-    bill = int(prices.bill(paid, mask(tests, more))[0]) * prices.unit
-    assert bill == cost(prices, tests, more, known) - cost(prices, tests, held, known)
+    paid = costs.paid(mask(tests, {*held, *known}), mask(tests, known))
+    bill = int(costs.bill(paid, mask(tests, more))[0]) * costs.unit
+    assert bill == cost(costs, tests, more, known) - cost(costs, tests, held, known)
 
 
 @given(structures())
 def test_rows_do_not_influence_each_other(structure):
     tests, lists, known, order = structure
-    prices = Prices.build(tests, *lists)
+    costs = CostFunction.build(tests, *lists)
     held = np.concatenate([mask(tests, {*order[:n], *known}) for n in range(len(order) + 1)])
     knows = np.repeat(mask(tests, known), len(held), 0)
-    together = prices.marginal(prices.paid(held, knows))
-    one_by_one = [prices.marginal(prices.paid(held[i : i + 1], knows[i : i + 1]))[0] for i in range(len(held))]
+    together = costs.marginal(costs.paid(held, knows))
+    one_by_one = [costs.marginal(costs.paid(held[i : i + 1], knows[i : i + 1]))[0] for i in range(len(held))]
     assert (together == one_by_one).all()
 
 
@@ -257,7 +257,7 @@ ONES = {"a": 1, "bee": 1}
 )
 def test_a_wrong_price_list_is_refused_in_one_sentence(arguments, words):
     with pytest.raises(InputError) as caught:
-        Prices.build(*arguments)
+        CostFunction.build(*arguments)
     message = str(caught.value)
     assert "\n" not in message
     assert [w for w in words if w not in message] == [], message

@@ -70,7 +70,7 @@ class Paid(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class CostFunction:
     """Prices of F tests and G shared set-ups, in whole units."""
 
     own: Ints  # F
@@ -86,7 +86,7 @@ class Prices:
         costs: Mapping[str, Any],
         setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
         derived: Mapping[str, Sequence[str]] | None = None,
-    ) -> Prices:
+    ) -> CostFunction:
         """`costs` by test; `setup` = {name: (price, tests that share it)}; `derived` = {test: tests it is computed from}.
 
         A derived test may be left out of `costs`; if it is there, that is a fee on top of what it is computed from.

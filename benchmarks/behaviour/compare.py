@@ -57,9 +57,9 @@ def table_of(name: str) -> tuple[Any, Any, dict[str, Any]]:
 def _datasets() -> Any:
     import importlib
 
-    for module in ("askwise.datasets.named", "askwise.datasets.named"):
+    for room in ("datasets", "data"):  # it has moved
         try:
-            return importlib.import_module(module)
+            return importlib.import_module(f"askwise.{room}.named")
         except ModuleNotFoundError:
             continue
     raise SystemExit("this checkout has no named data sets")

@@ -180,7 +180,7 @@ def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
             m.n,
         ]
         assert shown == pytest.approx(figures, abs=1e-3)
-    assert f"loss / stake {model.expected['loss'] / model.stake:.4f}" in ok("inspect", tmp_path / "m")
+    assert f"loss / stake {model.expected['loss'] / model.loss_scale:.4f}" in ok("inspect", tmp_path / "m")
 
 
 def test_evaluate_measures(folder):

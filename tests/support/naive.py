@@ -65,7 +65,7 @@ class World:
         return list(self.reveals)
 
     @property
-    def prices(self) -> NaiveCosts:
+    def naive_costs(self) -> NaiveCosts:
         return NaiveCosts(self.costs, self.setup, self.derived)
 
     def problem(self, **more: Any) -> Problem:
@@ -81,7 +81,7 @@ class NaiveCase:
     """One row of a world, decided step by step."""
 
     def __init__(self, world: World, row: int) -> None:
-        self.world, self.costs = world, world.costs
+        self.world, self.costs = world, world.naive_costs
         values = iter(world.X[row])
         self.values = {test: [float(next(values)) for _ in names] for test, names in world.reveals.items()}
         self.missing = {test for test, found in self.values.items() if any(v != v for v in found)}

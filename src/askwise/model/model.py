@@ -351,7 +351,7 @@ class Model:
 
     @property
     def loss_scale(self) -> float:
-        """What is at stake in a case on average, see `Problem.stake`."""
+        """What is at stake in a case on average, see `Problem.loss_scale`."""
         return float(self.facts["loss_scale"])
 
     @property

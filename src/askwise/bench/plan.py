@@ -283,7 +283,7 @@ def _method(entry: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), methods.names())}")
     imputation = entry.get("imputation")
     if imputation is not None:
-        from askwise.methods.imputation import KINDS
+        from askwise.components.imputation import KINDS
 
         if imputation not in KINDS:
             raise InputError(f"`imputation` of {name!r} is {imputation!r}; it must be {' or '.join(map(repr, KINDS))}")

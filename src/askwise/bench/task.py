@@ -84,7 +84,7 @@ def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
     """The rows that are learned from, with values removed and filled in as the task says; test rows stay as they are."""
     train, validation = parts.train, parts.validation
     if task.remove or task.imputation:
-        from askwise.methods import imputation
+        from askwise.components import imputation
 
         if task.remove:
             train, validation = (imputation.remove(p, task.remove, 2 * task.seed + i) for i, p in enumerate((train, validation)))

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
+from askwise.components import imputation
+from askwise.components.imputation import impute, remove
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
-from askwise.methods import imputation
-from askwise.methods.imputation import impute, remove
 
 NAN = np.nan
 

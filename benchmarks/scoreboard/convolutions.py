@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from askwise.components.encoders import Convolutional
 from askwise.core.budget import Budget
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.methods import family
-from askwise.paper.network import Convolutional
 
 
 def points(

@@ -75,7 +75,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scaling : {'columns', 'one', 'none'}
         Each column by its mean and deviation, all by one mean and deviation (as for pixels), or not at all.
     network : callable, optional
-        Makes an encoder of your own, see `askwise.paper.network.Encoder`.
+        Makes an encoder of your own, see `askwise.components.encoders.Encoder`.
     n_restarts : int
         Trains so many times and keeps the best on validation rows.
     algorithm : {'family', 'paper'}

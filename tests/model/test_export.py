@@ -14,13 +14,14 @@ from tests.support.models import family, paper, table, wide
 
 import askwise
 from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
+from askwise.components.networks import load_weights
 from askwise.core.episode import Cases, rollout
 from askwise.core.policy import Choice, Mixture, free_first, greedy, uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
 from askwise.family.inference import TIE, own_share, proposed
 from askwise.family.network import FamilyNetwork, FourierFeatures, PiecewiseLinear
-from askwise.paper.network import NetworkValues, QNetwork, load_weights
+from askwise.paper.network import NetworkValues, QNetwork
 
 LOSS = [[0, 1, 5], [2, 0, 1], [9, 3, 0]]
 MODELS = {

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from askwise.components.networks import weights_of
 from askwise.core.episode import State
 from askwise.core.problem import Schema
-from askwise.paper.network import NetworkValues, QNetwork, weights_of
+from askwise.paper.network import NetworkValues, QNetwork
 from askwise.paper.numpy_network import DenseValues
 
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from askwise.paper.network import dueling, soft_update
+from askwise.components.networks import soft_update
+from askwise.paper.network import dueling
 from askwise.paper.targets import (
     clip_target,
     greedy_action,

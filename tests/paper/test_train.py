@@ -10,12 +10,13 @@ from tests.support.naive import World, check_rules
 from tests.support.worlds import VARIANTS, with_batch_norm, with_dropout, world
 from torch import nn
 
+from askwise.components.encoders import Convolutional
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import rollout
 from askwise.core.policy import Choice
 from askwise.errors import InputError, StateError
 from askwise.paper.config import TrainConfig
-from askwise.paper.network import Convolutional, QNetwork, dense
+from askwise.paper.network import QNetwork, dense
 from askwise.paper.train import Trainer, measure, policy_of
 
 TINY = TrainConfig(

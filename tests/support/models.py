@@ -9,6 +9,7 @@ import torch
 from tests.support.patients import PRICES, patients
 
 from askwise import AverageBudget, Budget, HardBudget
+from askwise.components.networks import weights_of
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.family.conditions import Scale, list_prices
@@ -17,7 +18,7 @@ from askwise.family.inference import Family
 from askwise.family.network import FamilyNetwork, encoding
 from askwise.frontier.hull import Point
 from askwise.model.model import Model
-from askwise.paper.network import QNetwork, weights_of
+from askwise.paper.network import QNetwork
 from askwise.tables.encoding import Encoding
 from askwise.tables.splits import schema_of
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.components.boosting import stakes, unweighted
+from askwise.components.networks import inputs
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
@@ -27,7 +28,6 @@ from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem, Schema
-from askwise.paper.network import inputs
 
 DROPOUT = 0.3
 RATE = 1e-3

@@ -26,8 +26,8 @@ from askwise.family.inference import Family
 from askwise.frontier.hull import Point, hull, useful
 
 if TYPE_CHECKING:
+    from askwise.components.networks import Weights
     from askwise.family.train import FamilyTrainer
-    from askwise.paper.network import Weights
 
 PRICES = 24  # points of the frontier, besides the prefixes of the order
 CAPS, JUST = 24, 12  # hard budgets that are measured: evenly from the cheapest test to everything, and prices of single tests

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askwise.components.encoders import Encoder, encoded_width
+from askwise.components.networks import Weights, load_weights, stack
 from askwise.core.arrays import Ints
 from askwise.core.episode import Cases
 from askwise.core.problem import Problem, Schema
@@ -17,7 +19,6 @@ from askwise.family.calibration import as_judged
 from askwise.family.conditions import CONDITIONS, FEW
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import LEAN, Trunk, encode, own_share
-from askwise.paper.network import Encoder, Weights, encoded_width, load_weights, stack
 
 SOME = 2_000  # rows in which the values of a column are counted
 NORMAL = 2.563  # deviations of a normal distribution between its first and its last tenth

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from askwise.components.networks import Weights
 from askwise.core.episode import some_rows
 from askwise.core.problem import Problem
 from askwise.family.network import FamilyNetwork
 from askwise.family.states import Starts
-from askwise.paper.network import Weights
 
 ROWS = 1_000
 TEMPERATURES = (1.0, 1.3, 1.7, 2.2, 3.0)

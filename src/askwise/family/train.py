@@ -21,6 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askwise.components.encoders import Encoder
+from askwise.components.networks import Weights, load_weights, soft_update, weights_of
 from askwise.core.arrays import Arrays, Bools, Doubles, Ints
 from askwise.core.episode import Cases
 from askwise.core.problem import Problem
@@ -31,7 +33,6 @@ from askwise.family.inference import BREADTH, TIE, Family, FamilyValues, propose
 from askwise.family.network import FamilyNetwork, Seen, View, encoding, own_trunks
 from askwise.family.overfitting import OverfitMonitor
 from askwise.family.states import Live, Starts
-from askwise.paper.network import Encoder, Weights, load_weights, soft_update, weights_of
 from askwise.training.checkpoint import (
     State,
     load_moments,

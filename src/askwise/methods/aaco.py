@@ -28,6 +28,7 @@ from torch import nn
 from torch.nn import functional
 
 from askwise.components.boosting import stakes, unweighted
+from askwise.components.networks import inputs, soft_update, stack
 from askwise.components.prefixes import decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
@@ -37,7 +38,6 @@ from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.paper.config import TrainConfig
-from askwise.paper.network import inputs, soft_update, stack
 
 Classifier = Callable[[Floats, Bools], Doubles]  # B, C values (0 where unknown) and B, F mask to B, K probabilities
 

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from askwise.components.boosting import Shares, row_weights, stakes, unweighted
+from askwise.components.networks import stack
 from askwise.components.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.components.static_order import free_tests, ridge_order
 from askwise.core.arrays import Floats
@@ -22,7 +23,6 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.frontier.best_policy import best_for
 from askwise.paper.config import TrainConfig
-from askwise.paper.network import stack
 
 BATCH = 256
 RATE = 1e-3

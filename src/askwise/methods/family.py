@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from askwise.components.encoders import Encoder
+from askwise.components.networks import Weights
 from askwise.components.static_order import elimination_order
 from askwise.core import checks, missingness
 from askwise.core.arrays import Arrays, Doubles, Ints
@@ -27,7 +29,6 @@ from askwise.family.inference import Family
 from askwise.family.train import PREFIXES, FamilyTrainer
 from askwise.frontier.best_policy import best_for
 from askwise.frontier.hull import Point
-from askwise.paper.network import Encoder, Weights
 from askwise.training.checkpoint import State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
 
 GLANCE = 8  # prices that are measured while it is trained

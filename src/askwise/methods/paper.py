@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from askwise.components.encoders import Encoder
+from askwise.components.networks import Weights, weights_of
 from askwise.components.subset_classifier import own_torch
 from askwise.core import missingness
 from askwise.core.arrays import Array, Doubles
@@ -20,7 +22,7 @@ from askwise.core.policy import Mixture, Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.frontier.hull import Blend, choose, hull
 from askwise.paper.config import TrainConfig
-from askwise.paper.network import Encoder, Weights, dense, weights_of
+from askwise.paper.network import dense
 from askwise.paper.train import Snapshot, Trainer, policy_of
 from askwise.training.checkpoint import figures, number, put_off_ctrl_c, same_shapes, taking_over
 

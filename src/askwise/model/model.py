@@ -32,7 +32,7 @@ from askwise.tables.forms import Form
 from askwise.tables.frames import import_pandas
 
 if TYPE_CHECKING:
-    from askwise.paper.network import Encoder
+    from askwise.components.encoders import Encoder
     from askwise.session.providers import Decided
     from askwise.session.session import Session
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from askwise.components.encoders import Encoder
+from askwise.components.networks import Weights, inputs, load_weights, soft_update, weights_of
 from askwise.core.arrays import Array, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, Steps, advance, measure, only_free, replay, rollout, some_rows
@@ -22,17 +24,7 @@ from askwise.core.policy import Exploring, Greedy, random_policy
 from askwise.core.problem import Problem, Schema
 from askwise.paper.config import TrainConfig
 from askwise.paper.memory import Batch, Memory
-from askwise.paper.network import (
-    Encoder,
-    NetworkValues,
-    QNetwork,
-    Weights,
-    dense,
-    inputs,
-    load_weights,
-    soft_update,
-    weights_of,
-)
+from askwise.paper.network import NetworkValues, QNetwork, dense
 from askwise.paper.targets import (
     clip_target,
     greedy_action,

@@ -155,17 +155,17 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ learning
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, watch: Callable[[Any], None] | None = None, **run: Any
+        self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callable[[Any], None] | None = None, **run: Any
     ) -> CostlyClassifier:
         """Learns from rows. In learning, choosing and measuring a row of weight 3 counts as three such rows, one of weight 0 not
-        at all. `watch` sees every measurement; `run` goes to the method's `run` (save, resume, ...)."""
+        at all. `callback` gets every interim measurement; `run` goes to the method's `run` (save, resume, ...)."""
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         ready = self._prepared(X, y, sample_weight)
         apart = self.validation_fraction == 0 or len(ready.validation_rows) > 0
         features_alone = features(self.external, X)
         doubts.tell(doubts.about_fit(features_alone, ready.classes, listed(self.categorical), apart, self.time_limit))
-        self.model_ = self._train(ready, watch, run)
+        self.model_ = self._train(ready, callback, run)
         self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self
 
@@ -238,11 +238,11 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         needs = needed(self.external, encoding.columns)
         return schema_of(encoding, classes.tolist(), costs, self.reveals, self.setup, self.derived, needs)
 
-    def _train(self, ready: Prepared, watch: Any, more: dict[str, Any]) -> Model:
+    def _train(self, ready: Prepared, callback: Any, more: dict[str, Any]) -> Model:
         problem, validation, seed = ready.problem, ready.validation, ready.seed
         budget = checked(self.budget)
-        if watch is None and self.verbose:
-            watch = Progress(self.time_limit, self.unit, every=True)
+        if callback is None and self.verbose:
+            callback = Progress(self.time_limit, self.unit, every=True)
         learned = learn(
             self.algorithm,
             problem,
@@ -253,7 +253,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_restarts,
             encoder=self.network,
             time_limit=self.time_limit,
-            watch=watch,
+            callback=callback,
             **more,
         )
         model = Model(

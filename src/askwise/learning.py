@@ -54,7 +54,7 @@ def learn(
     *,
     encoder: Any = None,
     time_limit: float | None = None,
-    watch: Callable[[Any], None] | None = None,
+    callback: Callable[[Any], None] | None = None,
     **more: Any,
 ) -> Learned:
     """Trains so many times and keeps the best on validation rows. `more`: `save` and `resume`, see the methods' `run`."""
@@ -63,9 +63,9 @@ def learn(
     config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
     call = _paper if algorithm == "paper" else _family
     before, more = _timed(more)
-    if isinstance(watch, Progress):
+    if isinstance(callback, Progress):
         resume = more.get("resume")
-        watch.begin(config.max_steps, restarts, None if resume is None else checks.seconds(resume[1], "spent"))
+        callback.begin(config.max_steps, restarts, None if resume is None else checks.seconds(resume[1], "spent"))
     learned, seconds = call(
         problem,
         validation,
@@ -76,7 +76,7 @@ def learn(
         encoder,
         {
             "time_limit": time_limit,
-            "watch": watch,
+            "callback": callback,
             **more,
         },
     )

@@ -97,7 +97,7 @@ def test_classes_that_no_file_keeps_are_refused_before_training(name):
     y, words = REFUSED[name]
     trained = []
     with pytest.raises(InputError) as caught:
-        classifier().fit(X, y, watch=trained.append)
+        classifier().fit(X, y, callback=trained.append)
     assert trained == []
     assert "the target" in str(caught.value)
     assert words in str(caught.value)

@@ -112,5 +112,5 @@ def test_the_outermost_amounts_train_and_load(costs, loss, tmp_path):
 def test_settings_that_no_file_keeps_are_refused_before_training(wrong):
     trained = []
     with pytest.raises(askwise.errors.InputError, match=next(iter(wrong))):
-        classifier(**wrong).fit(*numbers(40), watch=trained.append)
+        classifier(**wrong).fit(*numbers(40), callback=trained.append)
     assert trained == []

@@ -31,12 +31,12 @@ def record(step: int, accuracy: float = 0.931, cost: float = 14.2, **more: float
 
 
 def test_with_a_limit_the_line_says_how_much_of_it_is_over(clock: SimpleNamespace) -> None:
-    watch = Progress(60, "dollars")
-    watch.begin(2**31, 1, None)
+    progress = Progress(60, "dollars")
+    progress.begin(2**31, 1, None)
     for seconds in (12, 15, 25):
         clock.time = 100.0 + seconds
-        watch(record(10 * seconds))
-    watch.end()
+        progress(record(10 * seconds))
+    progress.end()
     assert clock.err.getvalue().splitlines() == [
         "12 s of about 1 min 00 s: right in 93.1 % of held-out cases at a mean cost of 14.20 dollars (step 120)",
         "25 s of about 1 min 00 s: right in 93.1 % of held-out cases at a mean cost of 14.20 dollars (step 250)",
@@ -45,28 +45,28 @@ def test_with_a_limit_the_line_says_how_much_of_it_is_over(clock: SimpleNamespac
 
 @pytest.mark.parametrize("more", [{}, {"done": 0.25}])
 def test_without_one_it_is_guessed_from_the_steps(clock: SimpleNamespace, more: dict[str, float]) -> None:
-    watch = Progress()
-    watch.begin(1000, 1, None)
+    progress = Progress()
+    progress.begin(1000, 1, None)
     clock.time += 30
-    watch(record(250, **more))
+    progress(record(250, **more))
     assert clock.err.getvalue().startswith("30 s of about 2 min 00 s: right in")
 
 
 def test_a_resumed_one_is_guessed_from_its_own_pace(clock: SimpleNamespace) -> None:
-    watch = Progress()
-    watch.begin(1000, 1, 50.0)
+    progress = Progress()
+    progress.begin(1000, 1, 50.0)
     for step in (500, 600):
         clock.time += 10
-        watch(record(step))
+        progress(record(step))
     assert [line.split(":")[0] for line in clock.err.getvalue().splitlines()] == ["1 min 00 s", "1 min 10 s of about 1 min 50 s"]
 
 
 def test_several_trainings_are_counted(clock: SimpleNamespace) -> None:
-    watch = Progress(20)
-    watch.begin(10, 2, None)
+    progress = Progress(20)
+    progress.begin(10, 2, None)
     for step in (5, 10, 5):
         clock.time += 10
-        watch(record(step))
+        progress(record(step))
     said = clock.err.getvalue().splitlines()
     assert [line.split(":")[0] for line in said] == [
         "training 1 of 2, 10 s of about 20 s", "training 1 of 2, 20 s of about 20 s", "training 2 of 2, 0 s of about 20 s",
@@ -76,12 +76,12 @@ def test_several_trainings_are_counted(clock: SimpleNamespace) -> None:
 def test_on_a_terminal_it_is_one_line_that_fits(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     clock.err = clock.stderr = Terminal()
     monkeypatch.setenv("COLUMNS", "60")
-    watch = Progress(60, "\x1b[31m")
-    watch.begin(10, 1, None)
+    progress = Progress(60, "\x1b[31m")
+    progress.begin(10, 1, None)
     for step in (1, 2):
         clock.time += 1
-        watch(record(step, 0.5))
-    watch.end()
+        progress(record(step, 0.5))
+    progress.end()
     shown = clock.err.getvalue()
     assert shown.count("\n") == 1
     assert [len(part) for part in shown.rstrip("\n").split("\r")] == [0, 59, 59]

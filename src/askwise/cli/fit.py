@@ -230,7 +230,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     more: dict[str, Any] = {"save": lambda s: write_state(state, *s), "resume": resume} if given.restarts == 1 else {}
     try:
         with cases.rows():
-            classifier.fit(X, cases.y, watch=progress, **more)
+            classifier.fit(X, cases.y, callback=progress, **more)
         progress.end()
         classifier.save(out)
         state.unlink(missing_ok=True)

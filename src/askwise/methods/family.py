@@ -132,7 +132,7 @@ def run(
     time_limit: float | None = None,
     cap: int | None = None,
     threads: int = 1,
-    watch: Callable[[Record], None] | None = None,
+    callback: Callable[[Record], None] | None = None,
     save: Callable[[State], None] | None = None,
     resume: State | None = None,
 ) -> Run:
@@ -192,8 +192,8 @@ def run(
                 kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
             kept.spent = time.monotonic() - began
             glance = time.monotonic() - at
-            if watch is not None and new:
-                watch(kept.records[-1])
+            if callback is not None and new:
+                callback(kept.records[-1])
             if time_limit:
                 pause = max(pause, glance / time_limit / MEASURING)
                 fully = (LAST_GLANCES + REST_GLANCES * max(most / len(some) - 1, 0)) * glance / time_limit

@@ -170,12 +170,12 @@ def run(
     resume: State | None = None,
     save: Callable[[State], None] | None = None,
     save_every: float = 30.0,
-    watch: Callable[[Record], None] | None = None,
+    callback: Callable[[Record], None] | None = None,
 ) -> Run:
     """Trains until the schedule, the time (seconds) or `why_stop` ends it, and chooses among all snapshots.
 
     `save` is given the whole state now and then, at least `save_every` seconds apart, and at the end; `resume` takes such a
-    state. `watch` sees every record.
+    state. `callback` gets every record.
     """
     config = config or TrainConfig()
     if missingness.go_with_class(problem):
@@ -204,8 +204,8 @@ def run(
             out_of_time = time_limit is not None and time.monotonic() - began > time_limit
             if snapshot is not None:
                 history.add(snapshot)
-                if watch is not None:
-                    watch(history.records[-1])
+                if callback is not None:
+                    callback(history.records[-1])
                 if save is not None and time.monotonic() - saved > save_every:
                     save(_state(trainer, history))
                     saved = time.monotonic()

@@ -75,11 +75,16 @@ def quoted(value: object, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+def closest(name: object, known: Iterable[object]) -> str | None:
+    """A guess at what was meant, if one of the known names is close."""
+    return next(iter(difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.6)), None)
+
+
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """The end of an error sentence: a guess at what was meant, or what there is to choose from."""
     names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    guess = closest(name, names)
+    if guess is not None:
+        return f"did you mean {guess!r}?"
     shown = ", ".join(repr(n) for n in names[:8])
     return f"there are {shown}{', ...' if len(names) > 8 else ''}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -13,17 +13,18 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from askwise.core.arrays import Array, Doubles, Ints
-from askwise.core.budget import Budget
+from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.checks import distinct
+from askwise.core.parameters import Choice, Either, Instance, OrNone, Real, Size, Whole, checked_attributes
 from askwise.core.problem import Problem, Schema
-from askwise.errors import InputError, RowError, quoted
+from askwise.errors import InputError, RowError
 from askwise.family.config import FamilyConfig
 from askwise.learning import check, learn
-from askwise.model.model import AcquisitionReport, Model, checked
+from askwise.model.model import AcquisitionReport, Model
 from askwise.model.purchases import measure_usage
 from askwise.paper.config import TrainConfig
 from askwise.tables import doubts
-from askwise.tables.encoding import Encoding
+from askwise.tables.encoding import SCALING, Encoding
 from askwise.tables.external import answers, features, needed
 from askwise.tables.fit_inputs import known_of, seed_of, target_of, weights_of
 from askwise.tables.frames import _array, columns_of
@@ -32,6 +33,10 @@ from askwise.training.progress import Progress
 
 if TYPE_CHECKING:
     from askwise.session.session import Session
+
+
+SECONDS = Real(at_least=0, infinite=True, noun="a number of seconds")
+SEED = Either(Whole(at_most=2**62 - 1), Instance(np.random.RandomState, "a RandomState"))
 
 
 class Prepared(NamedTuple):
@@ -95,7 +100,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         costs: Any = None,
-        budget: Budget | None = None,
+        budget: Annotated[Budget | None, OPTIONAL_BUDGET] = None,
         reveals: Any = None,
         setup: Any = None,
         derived: Any = None,
@@ -104,15 +109,15 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known: Any = (),
         external: Any = None,
         categorical: Any = (),
-        scaling: str = "columns",
+        scaling: Annotated[str, SCALING] = "columns",
         network: Any = None,
-        n_restarts: int = 1,
-        algorithm: str = "family",
+        n_restarts: Size = 1,
+        algorithm: Annotated[str, Choice("family", "paper")] = "family",
         config: FamilyConfig | TrainConfig | None = None,
-        validation_fraction: float = 0.25,
-        time_limit: float | None = None,
-        unit: str = "",
-        random_state: Any = None,
+        validation_fraction: Annotated[float, Real(at_least=0, below=1, noun="a share")] = 0.25,
+        time_limit: Annotated[float | None, OrNone(SECONDS)] = None,
+        unit: Annotated[str, Instance(str, "a text such as 'dollars'")] = "",
+        random_state: Annotated[Any, OrNone(SEED)] = None,
         verbose: int = 0,
     ) -> None:
         self.costs = costs
@@ -207,19 +212,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Prepared(problem, chosen_from, encoding, everyone, seed, classes, validation)
 
     def _check_settings(self) -> None:
-        number = (int, float, np.integer, np.floating)
-        if not isinstance(self.n_restarts, (int, np.integer)) or self.n_restarts < 1:
-            raise InputError(f"n_restarts is {self.n_restarts!r}; it must be a whole number, 1 or more")
-        if self.time_limit is not None and not (isinstance(self.time_limit, number) and self.time_limit >= 0):
-            raise InputError(f"time_limit is {self.time_limit!r}; it must be a number of seconds, 0 or more, or None")
-        if not (isinstance(self.validation_fraction, number) and 0 <= self.validation_fraction < 1):
-            raise InputError(f"validation_fraction is {self.validation_fraction!r}; it must be from 0 to below 1")
+        checked_attributes(self, type(self).__init__)
         check(self.algorithm, self.config)
-        if isinstance(self.random_state, (int, np.integer)) and not 0 <= self.random_state < 2**62:
-            raise InputError(f"random_state is {quoted(self.random_state)}; it must be 0 or more, and below 2 ** 62")
-        if not isinstance(self.unit, str):
-            raise InputError(f"unit is {quoted(self.unit)}; it must be a text such as 'dollars'")
-        checked(self.budget)
 
     def _rows(self, y: Array, seed: int) -> tuple[Ints, Ints]:
         train, validation = stratified(y, (1 - self.validation_fraction, self.validation_fraction), seed)
@@ -240,7 +234,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _train(self, ready: Prepared, callback: Any, more: dict[str, Any]) -> Model:
         problem, validation, seed = ready.problem, ready.validation, ready.seed
-        budget = checked(self.budget)
+        budget = self.budget or Budget()
         if callback is None and self.verbose:
             callback = Progress(self.time_limit, self.unit, every=True)
         learned = learn(
@@ -334,9 +328,9 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return X
         if isinstance(X, list):
             X = _array(X)  # where NumPy would make words of numbers
-        checked = check_array(X, dtype=None, ensure_all_finite="allow-nan" if _floats(X) else False, estimator=self)
-        validate_data(self, checked, reset=reset, skip_check_array=True)
-        return checked
+        array = check_array(X, dtype=None, ensure_all_finite="allow-nan" if _floats(X) else False, estimator=self)
+        validate_data(self, array, reset=reset, skip_check_array=True)
+        return array
 
 
 def _floats(X: Any) -> bool:

@@ -12,9 +12,10 @@ import numpy as np
 
 from askwise.core import checks
 from askwise.core.budget import Budget
+from askwise.core.parameters import Choice, checked
 from askwise.core.policy import decide_at_once
 from askwise.core.problem import Problem
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import Family
 from askwise.frontier.hull import Point
@@ -36,8 +37,7 @@ class Learned:
 
 def check(algorithm: Any, config: Any) -> None:
     """Before anything is learned."""
-    if algorithm not in CONFIGS:
-        raise InputError(f"algorithm is {algorithm!r}; {did_you_mean(str(algorithm), list(CONFIGS))}")
+    checked(algorithm, Choice(*CONFIGS), "algorithm")
     if config is not None and not isinstance(config, CONFIGS[algorithm]):
         right = CONFIGS[algorithm].__name__
         raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {right}")

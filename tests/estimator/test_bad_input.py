@@ -53,7 +53,7 @@ SETTINGS = [
     ({"class_weight": {"il": 2}}, "a weight is given for 'il', which is not a class; did you mean 'ill'?"),
     ({"class_weight": "balance"}, "'balance'"),
     ({"categorical": ["agee"]}, "column 'agee' is listed as categorical, but does not exist; did you mean 'age'?"),
-    ({"scaling": "ones"}, "the scaling is 'ones'; did you mean 'one'?"),
+    ({"scaling": "ones"}, "scaling is 'ones'; did you mean 'one'?"),
     ({"reveals": {"exam": "presure"}}, "did you mean 'pressure'?"),
     ({"known": ["agee"]}, "'agee' is listed as known, but does not exist; did you mean 'age'?"),
     ({"known": [["age"]]}, "known"),

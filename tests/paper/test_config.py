@@ -5,6 +5,7 @@ import json
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -41,8 +42,8 @@ PER_DATA_SET = {
     "miniboone": (128, 1_000, {}),
     "diabetes": (128, 100, {}),
 }
-NUMBERS = [f.name for f in fields(TrainConfig) if f.type in ("int", "float")]
-WHOLE = [f.name for f in fields(TrainConfig) if f.type == "int"]
+NUMBERS = [name for name, kind in get_type_hints(TrainConfig).items() if kind in (int, float)]
+WHOLE = [name for name, kind in get_type_hints(TrainConfig).items() if kind is int]
 
 
 @pytest.mark.parametrize("name", PER_DATA_SET)
@@ -172,7 +173,7 @@ def test_a_whole_number_however_written_becomes_one_or_is_refused(written):
 
 @pytest.mark.parametrize("name", ["width", "epoch", "parallel_cases", "batch_steps", "memory_episodes", "pretrain_batch"])
 def test_sizes_are_at_least_one(name):
-    with pytest.raises(InputError, match=f"'{name}' is 0; it must be at least 1"):
+    with pytest.raises(InputError, match=f"'{name}' is 0; it must be a whole number, 1 or more"):
         TrainConfig(**{name: 0})
 
 

@@ -20,6 +20,7 @@ from askwise.bench import own_table
 from askwise.bench.rows import identity
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.costs import exact
+from askwise.core.parameters import Choice, Whole, checked
 from askwise.errors import InputError, did_you_mean, quoted
 
 PARTS = ("train", "validation", "test")
@@ -360,15 +361,7 @@ def _rows(given: Any) -> dict[str, int]:
 
 
 def _weight(given: Any) -> str | None:
-    if given not in ("balanced", "none"):
-        raise InputError(f"`class_weight` is {given!r}; it must be 'balanced' or 'none'")
-    return None if given == "none" else "balanced"
-
-
-def _threads(given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise InputError(f"`threads` is {given!r}; it must be a whole number, 1 or more")
-    return given
+    return None if checked(given, Choice("balanced", "none"), "`class_weight`") == "none" else "balanced"
 
 
 def _minutes(given: Any, key: str) -> float:
@@ -391,7 +384,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "remove": _shares,
     "most_rows": _rows,
     "class_weight": _weight,
-    "threads": _threads,
+    "threads": partial(checked, constraint=Whole(at_least=1), name="`threads`"),
     "accuracy_at": partial(_numbers, key="accuracy_at"),
     "cost_at": partial(_numbers, key="cost_at"),
     "kill_after": partial(_minutes, key="kill_after"),

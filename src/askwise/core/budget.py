@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.costs import CostFunction, exact
+from askwise.core.parameters import Instance, OrNone
 from askwise.core.problem import Problem
 from askwise.errors import InputError
 
@@ -98,6 +99,9 @@ class Budget:
             scale=scale,
             momentum=momentum,
         )
+
+
+OPTIONAL_BUDGET = OrNone(Instance(Budget, "Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &"))
 
 
 def Tradeoff(lam: float) -> Budget:

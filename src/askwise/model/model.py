@@ -16,9 +16,10 @@ import numpy as np
 
 from askwise.core import checks
 from askwise.core.arrays import Array, Doubles
-from askwise.core.budget import Budget
+from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.episode import Cases, Episodes, by_row, rollout
 from askwise.core.measures import Measure
+from askwise.core.parameters import checked
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import Doubt, InputError
@@ -150,7 +151,7 @@ class Model:
         """The same model under another budget, without training; None is the usual point. Hard budgets change what is learned, so
         they must not become smaller than the one it was trained for. With a larger one it still keeps to that, and says so: what
         it would do with more money was never measured."""
-        budget = checked(budget)
+        budget = checked(budget, OPTIONAL_BUDGET, "budget") or Budget()
         if self.family is not None:  # knows every budget
             return replace(self, budget=budget)
         trained = self.trained_for.hard
@@ -378,10 +379,3 @@ def probabilities(expected_loss: Doubles, loss: Doubles) -> Doubles:
     p = np.maximum(p - t, 1e-6)
     made: Doubles = p / p.sum(1, keepdims=True)
     return made
-
-
-def checked(budget: Budget | None) -> Budget:
-    """A budget; None is no budget."""
-    if budget is not None and not isinstance(budget, Budget):
-        raise InputError(f"budget is {budget!r}; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &")
-    return Budget() if budget is None else budget

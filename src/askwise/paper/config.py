@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any
 
+from askwise.core.parameters import Amount, Count, Real, Share, Size, check_names, check_settings
 from askwise.errors import InputError, did_you_mean
-
-
-def check_numbers(settings: Any) -> None:
-    """Every setting that is a number is one, and 0 or more; a NumPy number becomes a plain one."""
-    for field in fields(settings):
-        if field.type not in ("int", "float"):
-            continue
-        value, whole = getattr(settings, field.name), field.type == "int"
-        right = isinstance(value, numbers.Integral) if whole else isinstance(value, numbers.Real) and math.isfinite(value)
-        if isinstance(value, bool) or not right or value < 0:
-            raise InputError(
-                f"setting {field.name!r} is {value!r}; it must be a {'whole' if whole else 'finite'} number, 0 or more"
-            )
-        object.__setattr__(settings, field.name, int(value) if whole else float(value))
-
-
-def check_names(of: Any, settings: dict[str, Any]) -> None:
-    """An unknown setting is an error."""
-    names = [f.name for f in fields(of)]
-    for name in settings:
-        if name not in names:
-            raise InputError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
-
 
 _PAPER: dict[str, dict[str, Any]] = {
     "mnist": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
@@ -40,8 +16,6 @@ _PAPER: dict[str, dict[str, Any]] = {
     "diabetes": {"width": 128, "epoch": 100},
 }
 
-_SHARES = ("gamma", "retrace", "rho", "epsilon_start", "epsilon_end", "eta_start", "eta_end", "lr_scale", "price_momentum")
-
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -50,61 +24,61 @@ class TrainConfig:
     Paper: table A.1 (a)
     """
 
-    width: int = 128
+    width: Size = 128
     """Width of each hidden layer (model size)."""
-    epoch: int = 1_000
+    epoch: Size = 1_000
     """ep_len: the unit of time from which the schedules below are derived."""
-    parallel_cases: int = 1_000
+    parallel_cases: Size = 1_000
     """|E|: cases that take one step each per gradient step."""
-    max_epochs: float = 100
+    max_epochs: Amount = 100
     """Training ends after this many epochs at the latest."""
-    gamma: float = 1.0
+    gamma: Share = 1.0
     """Discount factor; 1 recovers the objectives as stated."""
-    retrace: float = 1.0
+    retrace: Share = 1.0
     """Retrace's own lambda: 0 gives one-step targets, 1 whole episodes."""
-    rho: float = 0.1
+    rho: Share = 0.1
     """Share of the network in each update of the target network (the authors' programme used 0.01)."""
-    batch_steps: int = 50_000
+    batch_steps: Size = 50_000
     """|B|: steps in a batch of whole episodes."""
-    memory_episodes: int = 40_000
+    memory_episodes: Size = 40_000
     """|M|: episodes remembered; a random agent fills all of them first."""
-    epsilon_start: float = 1.0
+    epsilon_start: Share = 1.0
     """Share of random actions at the start."""
-    epsilon_end: float = 0.1
+    epsilon_end: Share = 0.1
     """Share of random actions at the end of the exploration phase and after it."""
-    eta_start: float = 0.5
+    eta_start: Share = 0.5
     """How random the target policy π is at the start."""
-    eta_end: float = 0.0
+    eta_end: Share = 0.0
     """How random the target policy π is after the exploration phase."""
-    explore_epochs: float = 2
+    explore_epochs: Amount = 2
     """ε_steps: length of the exploration phase, over which both fall linearly."""
-    lr_pretrain: float = 1e-3
+    lr_pretrain: Amount = 1e-3
     """Learning rate of the classifier's pretraining."""
-    lr_start: float = 5e-4
+    lr_start: Amount = 5e-4
     """Initial learning rate."""
-    lr_min: float = 5e-7
+    lr_min: Amount = 5e-7
     """Smallest learning rate."""
-    lr_scale: float = 0.5
+    lr_scale: Share = 0.5
     """Factor on the learning rate, and on the step of lambda, each time they shrink."""
-    shrink_epochs: float = 10
+    shrink_epochs: Annotated[float, Real(above=0)] = 10
     """How often they shrink."""
-    gradient_norm: float = 1.0
+    gradient_norm: Amount = 1.0
     """Gradients longer than this are shortened to it."""
-    pretrain_steps: int = 10_000
+    pretrain_steps: Count = 10_000
     """Steps of pretraining at most; it ends early when the validation error no longer falls. 0: none."""
-    pretrain_batch: int = 1_024
+    pretrain_batch: Size = 1_024
     """States in a batch of pretraining."""
-    pretrain_power: float = 3.0
+    pretrain_power: Amount = 3.0
     """The mask probability of a pretraining state is u to this power, u uniform on (0, 1)."""
-    price_rate: float = 0.1
+    price_rate: Amount = 0.1
     """Step of the ascent in lambda (average budgets)."""
-    price_momentum: float = 0.1
+    price_momentum: Share = 0.1
     """Momentum of the ascent in lambda."""
-    window_epochs: float = 0.1
+    window_epochs: Amount = 0.1
     """How often the policy is measured, lambda moves and a snapshot is handed out."""
-    stop_epochs: float = 10
+    stop_epochs: Amount = 10
     """Training ends early when this many epochs brought nothing and it has settled, oscillates or overfits; 0: never."""
-    measure_rows: int = 0
+    measure_rows: Count = 0
     """Measure on at most this many training and validation rows; 0: on all."""
     all_classes: bool = False
     """Fit the class outputs in every visited state, since what each class would have cost there is known, not only where one
@@ -115,21 +89,7 @@ class TrainConfig:
     """Where the network lives, in torch's words; None: torch's default."""
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        for name in _SHARES:
-            if getattr(self, name) > 1:
-                raise InputError(f"setting {name!r} is {getattr(self, name)!r}; it is a share and must be at most 1")
-        for name in (
-            "width",
-            "epoch",
-            "parallel_cases",
-            "batch_steps",
-            "memory_episodes",
-            "pretrain_batch",
-            "shrink_epochs",
-        ):
-            if not getattr(self, name):
-                raise InputError(f"setting {name!r} is 0; it must be at least 1")
+        check_settings(self)
 
     @classmethod
     def paper(cls, name: str) -> TrainConfig:
@@ -165,7 +125,7 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> TrainConfig:
         """The inverse of `to_dict`; an unknown name is an error."""
-        check_names(cls, settings)
+        check_names(settings, cls.__dataclass_fields__)
         return cls(**settings)
 
     def to_dict(self) -> dict[str, Any]:

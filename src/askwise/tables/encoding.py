@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Array, Doubles, Floats, Ints
+from askwise.core.parameters import Choice, Whole, checked
 from askwise.errors import InputError, StateError, did_you_mean
 from askwise.tables.cells import (
     BOOLEAN,
@@ -40,7 +41,7 @@ from askwise.tables.cells import (
 )
 from askwise.tables.frames import Table
 
-SCALINGS = ("columns", "one", "none")
+SCALING = Choice("columns", "one", "none")
 _OTHERS = "(other)"
 # A category or a truth that is rare would be scaled to a huge number; at this deviation it becomes about 10.
 _LEAST_DEVIATION = 0.1
@@ -163,10 +164,8 @@ class Encoding:
         categorical: columns that are categories although they hold numbers. Of more than `max_categories`, the rarest share
         a column.
         """
-        if scaling not in SCALINGS:
-            raise InputError(f"the scaling is {scaling!r}; {did_you_mean(scaling, SCALINGS)}")
-        if not isinstance(max_categories, int) or max_categories < 1:
-            raise InputError(f"max_categories is {max_categories!r}; it must be a whole number, 1 or more")
+        checked(scaling, SCALING, "the scaling")
+        checked(max_categories, Whole(at_least=1), "max_categories")
         table, chosen = Table(X, rows), set(categorical)
         for name in chosen:
             if name not in table.names:

@@ -25,8 +25,8 @@ from benchmarks.engine.run import CONFIG, course, draw
 
 DATA, ALL = "miniboone_tiny", 50
 RESULTS = Path(__file__).with_name("results")
-BUDGETS = {"average 10": AverageBudget(10), "price 0": Tradeoff(0), "all tests": AverageBudget(ALL)}
-FREE = ("price 0", "all tests")
+BUDGETS = {"average 10": AverageBudget(10), "tradeoff 0": Tradeoff(0), "all tests": AverageBudget(ALL)}
+FREE = ("tradeoff 0", "all tests")
 
 
 def one(setting: str, seed: int, minutes: float, full: bool) -> rows.Row:

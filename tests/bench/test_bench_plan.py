@@ -8,12 +8,13 @@ import pytest
 from tests.support.commands import run
 
 from askwise.bench import plan, rows
+from askwise.bench.task import Task
 from askwise.errors import InputError
 
 SMALL = {"data": ["digits"], "methods": ["random"]}
 
 
-def made(tmp_path: Path = Path(), **given) -> tuple[plan.Task, ...]:
+def made(tmp_path: Path = Path(), **given) -> tuple[Task, ...]:
     return plan.made({**SMALL, **given}, tmp_path).tasks
 
 
@@ -21,7 +22,7 @@ def test_everything_with_everything() -> None:
     tasks = made(
         data=["digits", "wine"], methods=["random", "cegb"], seeds=2, remove=[0, 0.5], budgets=[{"average": 3}, "frontier"]
     )
-    assert len(tasks) == 2 * 2 * 2 * 2 * 2 == len({rows.identity(t.told) for t in tasks})
+    assert len(tasks) == 2 * 2 * 2 * 2 * 2 == len({rows.identity(t.row) for t in tasks})
     assert {(t.data, t.method, t.seed, t.remove) for t in tasks} == {
         (d, m, s, r) for d in ("digits", "wine") for m in ("random", "cegb") for s in (0, 1) for r in (0.0, 0.5)
     }
@@ -29,10 +30,10 @@ def test_everything_with_everything() -> None:
 
 
 def test_amounts_in_lists_are_all_combined() -> None:
-    tasks = made(budgets=[{"average": [1, 2.5], "hard": [4, 5]}, {"price": 0.01}])
+    tasks = made(budgets=[{"average": [1, 2.5], "hard": [4, 5]}, {"tradeoff": 0.01}])
     assert [t.budget for t in tasks] == [
         {"average": 1, "hard": 4}, {"average": 1, "hard": 5}, {"average": 2.5, "hard": 4}, {"average": 2.5, "hard": 5},
-        {"price": 0.01},
+        {"tradeoff": 0.01},
     ]  # fmt: skip
     assert str(tasks[0].cap) == "AverageBudget(1) & HardBudget(4)"
     assert str(tasks[-1].cap) == "Tradeoff(0.01)"
@@ -63,14 +64,14 @@ def test_methods_that_are_left_out_of_a_data_set() -> None:
 
 def test_a_task_goes_through_json() -> None:
     (task,) = made(budgets=[{"hard": 2}], accuracy_at=[1, 2.5], methods=[{"name": "cegb", "options": {"a": [1]}}])
-    assert plan.Task.from_dict(json.loads(json.dumps(task.to_dict()))) == task
+    assert Task.from_dict(json.loads(json.dumps(task.to_dict()))) == task
     assert str(task) == "digits cegb seed 0 hard 2"
 
 
 def test_the_label_and_what_is_read_off_do_not_make_another_task() -> None:
     (one,), (two,) = made(), made(methods=[{"name": "random", "label": "by lot"}], accuracy_at=[3], kill_after=5)
     (other,) = made(methods=[{"name": "random", "options": {"steps": 3}}])
-    assert rows.identity(one.told) == rows.identity(two.told) != rows.identity(other.told)
+    assert rows.identity(one.row) == rows.identity(two.row) != rows.identity(other.row)
 
 
 def test_a_file_is_known_by_what_is_in_it(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_a_file_is_known_by_what_is_in_it(tmp_path: Path) -> None:
     assert (before.data, before.source["costs"]) == ("cases", {"a": "2", "b": "0.5"})
     (tmp_path / "cases.csv").write_text("a,b,y\n1,2,1\n3,4,1\n")
     (after,) = made(tmp_path, data=[entry])
-    assert rows.identity(before.told) != rows.identity(after.told)
+    assert rows.identity(before.row) != rows.identity(after.row)
 
 
 MISTAKES = [
@@ -104,7 +105,7 @@ MISTAKES = [
     ({"budgets": {"average": 3}}, "`budgets` is {'average': 3}; it must be a list"),
     ({"budgets": [{"averge": 3}]}, "did you mean 'average'?"),
     ({"budgets": [{"average": -3}]}, "`average` of a budget is -3; it must be a finite number, 0 or more"),
-    ({"budgets": [{"average": 3, "price": 0.1}]}, "both a price and an average"),
+    ({"budgets": [{"average": 3, "tradeoff": 0.1}]}, "both a tradeoff and an average"),
     ({"budgets": ["all"]}, "a budget is 'all'"),
     ({"seeds": [1, 1]}, "`seeds` is [1, 1]"),
     ({"seeds": 0}, "`seeds` is 0"),

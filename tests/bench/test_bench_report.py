@@ -113,7 +113,7 @@ def test_budgets_wanted_and_achieved(tmp_path):
     found, _, _ = page(
         tmp_path, row(budget={"average": 4.2}), row(budget={"average": 3.8}), row(budget={"average": 3.0}, seed=0),
         row(budget={"average": 3.0}, seed=1, cost=4.4, cost_interval=[3.9, 4.9], score=0.85), row(budget={"hard": 9}),
-        row(budget={"hard": 8.5}), row(budget={"price": 0.01}), row(budget={"average": 3.9, "hard": 8}),
+        row(budget={"hard": 8.5}), row(budget={"tradeoff": 0.01}), row(budget={"average": 3.9, "hard": 8}),
     )  # fmt: skip
     lines = {line[1]: dict(zip(found.tables["toy: budgets"][0], line, strict=True)) for line in found.tables["toy: budgets"][1:]}
     assert {budget: line["kept"] for budget, line in lines.items()} == {
@@ -122,7 +122,7 @@ def test_budgets_wanted_and_achieved(tmp_path):
         "average 3": "mean over by 1.2",
         "hard 9": "yes",
         "hard 8.5": "a case over by 0.5",
-        "price 0.01": "–",
+        "tradeoff 0.01": "–",
         "average 3.9 and hard 8": "mean over by 0.1, which chance explains; a case over by 1",
     }
     two = lines["average 3"]

@@ -17,7 +17,7 @@ from tests.support.commands import run
 
 from askwise import methods
 from askwise.bench import plan, rows, split_files
-from askwise.bench.task import carried_out, prepared
+from askwise.bench.execution import carried_out, prepared
 from askwise.datasets import named
 from askwise.errors import InputError
 
@@ -183,14 +183,14 @@ def test_sigterm_leaves_neither_process_nor_file(tmp_path: Path) -> None:
     assert len(rows.read(out)) == 2
 
 
-def test_a_parcel_holds_all_of_a_split(tmp_path: Path) -> None:
+def test_a_split_file_holds_all_of_a_split(tmp_path: Path) -> None:
     for name, weight in (("thyroid", "balanced"), ("digits", None)):  # set-ups, derived tests and gaps; classes that are numbers
         (task,) = plan.made({"data": [name], "methods": ["random"], "class_weight": weight or "none", "seeds": [1],
                              "most_rows": {"train": 300, "validation": 0, "test": 50}}, tmp_path).tasks  # fmt: skip
         parts, whole = split_files.load(task), named.load(name, 1, weight)
         assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [300, len(whole.validation), 50]
-        (tmp_path / "parcel").write_bytes(split_files.pack(parts))
-        again = split_files.unpack(tmp_path / "parcel")
+        (tmp_path / "split").write_bytes(split_files.pack(parts))
+        again = split_files.unpack(tmp_path / "split")
         for part in ("train", "validation", "test"):
             assert getattr(again, part).fingerprint == getattr(parts, part).fingerprint
             assert np.array_equal(getattr(again, part).y, getattr(parts, part).y)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from askwise.bench.task import failed
+from askwise.bench.execution import failed
 from benchmarks import rows
 from benchmarks.comparators import run, table
 

@@ -23,7 +23,7 @@ def test_small_plans_have_the_shape_of_the_full_ones(kind: str) -> None:
 
     def shape(plan):
         kinds = {(t.data, t.label, t.imputation, t.remove > 0, t.class_weight) for t in plan.tasks}
-        budgets = {(t.data, t.label, *sorted(t.budget)) for t in plan.tasks if t.budget and "price" not in t.budget}
+        budgets = {(t.data, t.label, *sorted(t.budget)) for t in plan.tasks if t.budget and "tradeoff" not in t.budget}
         return kinds, budgets
 
     assert shape(full) == shape(small)
@@ -47,12 +47,12 @@ def test_the_budgets_are_those_of_the_paper() -> None:
         assert of == {"miniboone_tiny": list(range(0, 51, 5)), "nhanes": [9 * b for b in (1, 3, 5, 10)]}
     assert {t.seed for t in read(HERE / "target.toml").tasks} == set(range(5))
     assert {t.remove for t in read(HERE / "missing.toml").tasks if t.label != "full"} == {0.25, 0.5, 0.75, 0.9}
-    assert {job["setting"] for job in progress.jobs(full=True)} == {"average 10", "price 0", "all tests"}
+    assert {job["setting"] for job in progress.jobs(full=True)} == {"average 10", "tradeoff 0", "all tests"}
 
 
 def policy(cost: float, loss: float, seed: int = 0, test_loss: float | None = None, **more):
     """A row of one policy, the same on validation and test cases unless said otherwise."""
-    budget = more.pop("budget", {"price": 1 / (1 + cost)})
+    budget = more.pop("budget", {"tradeoff": 1 / (1 + cost)})
     lost = loss if test_loss is None else test_loss
     return row(budget=budget, seed=seed, validation=[[cost, loss]], test=[[cost, lost]], columns=["cost", "loss"], cost=cost,
                score=1 - lost, **more)  # fmt: skip
@@ -90,7 +90,7 @@ def test_tables_have_the_papers_numbers_beside_ours(tmp_path, monkeypatch) -> No
     write(tmp_path / "target.jsonl", *(policy(c, 0.1, seed, budget={"average": 9.0}, data="nhanes", total=90.0)
                                         for seed, c in ((0, 8.0), (1, 10.0))))  # fmt: skip
     write(tmp_path / "scatter.jsonl", policy(0, 0.5), policy(5, 0.2))
-    steps = {"price 0": [0.5, 0.9, 0.8], "all tests": [0.4, 0.6, 0.7], "average 10": [0.1, 0.2, 0.3]}
+    steps = {"tradeoff 0": [0.5, 0.9, 0.8], "all tests": [0.4, 0.6, 0.7], "average 10": [0.1, 0.2, 0.3]}
     write(tmp_path / "progress_small.jsonl", *(
         {"setting": setting, "seed": 0, "data": mini, "b": 10, "steps": 300, "cost": 9.5, "accuracy": 0.88,
          "course": [[100 * (i + 1), 0.25, 12 - i, a] for i, a in enumerate(course)]}
@@ -111,7 +111,7 @@ def test_tables_have_the_papers_numbers_beside_ours(tmp_path, monkeypatch) -> No
         "| miniboone_tiny | oplearn | 0.6200 | 0 |",
         "| nhanes | 9 | 2 | 9.00 ± 1.41 | 0.9000 ± 0.0000 |",
         "| diabetes: ours is nhanes | 13 | 1.1 | 10.0 |",
-        "| price 0 | 0.940 after 3500 | 0.9000 after 200 | 0.8000 after 300 | 1 |",
+        "| tradeoff 0 | 0.940 after 3500 | 0.9000 after 200 | 0.8000 after 300 | 1 |",
         "| all tests | 0.943 after 20000 | 0.7000 after 300 | 0.7000 after 300 | 1 |",
         "| 300 | 0.2500 | 9.50 | 0.8800 |",
     ):

@@ -1,122 +1,59 @@
-"""Where tasks run: in processes of this machine, or on a Dask cluster (see clusters.py). Both give rows as tasks end."""
+"""Where tasks run: in processes of this machine, or on a cluster. Both give rows as tasks end."""
 
 from __future__ import annotations
 
-import os
 import queue
-import re
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from askwise.bench import split_files
+from askwise.bench.execution import failed
 from askwise.bench.fork_server import ForkServer
-from askwise.bench.plan import Task
-from askwise.bench.task import failed
-from askwise.errors import InputError
-from askwise.files import temporary_folder, write_whole
+from askwise.bench.split_files import SplitFiles, key
+from askwise.bench.task import Task
+from askwise.cluster.engines import LOCAL
 
 Row = dict[str, Any]
-
-LOCAL, DASK = "local", "dask"
-
-
-def checked(engine: str) -> str:
-    """One of the words that name an engine."""
-    if engine not in (LOCAL, DASK) and not re.fullmatch(r"dask://[^/\s]+:\d+", engine):
-        raise InputError(
-            f"the engine is {engine!r}; it must be 'local', 'dask' for a cluster on this machine, or dask://HOST:PORT"
-        )
-    return engine
 
 
 def rows_of(tasks: Sequence[Task], engine: str, processes: int) -> Iterator[Row]:
     """The row of each task, in the order in which they end."""
-    with Parcels(tasks) as data:
+    with SplitFiles(tasks) as files:
         if engine == LOCAL:
-            yield from local(tasks, data, processes)
+            yield from on_this_machine(tasks, files, processes)
         else:
-            from askwise.cluster.client import client_of, on_cluster
+            from askwise.cluster.client import connected
 
-            with client_of(engine, processes) as client:
-                yield from on_cluster(client, tasks, data)
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            with connected(engine, processes) as cluster:
+                yield from on_cluster(cluster, tasks, files)
 
 
-class Parcels:
-    """The data of tasks, each made once, in files that are there as long as a task needs them."""
-
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self.left = Counter(split_files.key(task) for task in tasks)
-        self.made: dict[str, Path | Exception] = {}
-        self.lock = threading.Lock()
-        self.held = ExitStack()
-        self.folder = self.held.enter_context(temporary_folder("askwise-tasks-"))
-
-    def __enter__(self) -> Parcels:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.held.close()
-
-    def of(self, task: Task) -> Path:
-        """The file; the error if there was one, for every task that needs it."""
-        key = split_files.key(task)
-        with self.lock:
-            if key not in self.made:
-                try:
-                    path = self.folder / f"{len(self.made)}.safetensors"
-                    write_whole(path, split_files.pack(split_files.load(task)))
-                    self.made[key] = path
-                except Exception as error:  # tasks on other data go on
-                    self.made[key] = error
-            found = self.made[key]
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def done(self, task: Task) -> None:
-        """One task less needs it."""
-        key = split_files.key(task)
-        with self.lock:
-            self.left[key] -= 1
-            found = self.made.get(key)
-            if not self.left[key] and isinstance(found, Path):
-                found.unlink(missing_ok=True)
-
-
-def local(tasks: Sequence[Task], data: Parcels, processes: int) -> Iterator[Row]:
-    """So many at a time on this machine, each in a process of its own."""
-    todo, rows, nests = iter(tasks), queue.SimpleQueue[Row](), set[ForkServer]()
+def on_this_machine(tasks: Sequence[Task], files: SplitFiles, processes: int) -> Iterator[Row]:
+    """So many at a time, each in a process of its own."""
+    todo, rows, servers = iter(tasks), queue.SimpleQueue[Row](), set[ForkServer]()
     lock, over = threading.Lock(), threading.Event()
 
     def work() -> None:
-        nest = None
+        server = None
         while not over.is_set():
             with lock:
                 task = next(todo, None)
             if task is None:
                 break
             try:
-                path = data.of(task)
-                if nest is None:
-                    nest = ForkServer()
-                    nests.add(nest)
-                row = nest.run(task, path)
+                path = files.of(task)
+                if server is None:
+                    server = ForkServer()
+                    servers.add(server)
+                row = server.run(task, path)
             except Exception as error:
-                nest = None if isinstance(error, RuntimeError) else nest
-                row = {**task.told, **failed(error)}
-            data.done(task)
+                server = None if isinstance(error, RuntimeError) else server
+                row = {**task.row, **failed(error)}
+            files.done(task)
             rows.put(row)
-        if nest is not None:
-            nest.close()
+        if server is not None:
+            server.close()
 
     workers = [threading.Thread(target=work) for _ in range(min(processes, len(tasks)))]
     for worker in workers:
@@ -126,7 +63,41 @@ def local(tasks: Sequence[Task], data: Parcels, processes: int) -> Iterator[Row]
             yield rows.get()
     finally:
         over.set()
-        for nest in list(nests):
-            nest.stop()
+        for server in list(servers):
+            server.stop()
         for worker in workers:
             worker.join()
+
+
+def on_cluster(cluster: Any, tasks: Sequence[Task], files: SplitFiles) -> Iterator[Row]:
+    """The same on the workers of a cluster. There too each task has a process of its own, so that memory is the task's own and a
+    crash does not take the worker with it."""
+    from askwise.cluster.client import RETRIES
+
+    sent: dict[str, Any] = {}
+
+    def submit(task: Task) -> Any:
+        if key(task) not in sent:
+            sent[key(task)] = cluster.send(files.of(task).read_bytes())
+        return cluster.submit(on_worker, sent[key(task)], task.to_dict(), retries=RETRIES)
+
+    for i, row in cluster.results(tasks, submit):
+        task = tasks[i]
+        yield {**task.row, **failed(row)} if isinstance(row, Exception) else row
+        files.done(task)
+        if not files.needed(task):  # workers may forget it
+            sent.pop(key(task), None)
+
+
+_idle: queue.SimpleQueue[ForkServer] = queue.SimpleQueue()  # of a worker: kept for its next tasks
+
+
+def on_worker(path: Path, task: dict[str, Any]) -> Row:
+    """Carries out one task whose data is in this file."""
+    try:
+        server = _idle.get_nowait()
+    except queue.Empty:
+        server = ForkServer()
+    row = server.run(Task.from_dict(task), path)
+    _idle.put(server)
+    return row

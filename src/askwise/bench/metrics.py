@@ -1,7 +1,7 @@
 """What policies come to on test cases: the area under a frontier and what is read off it, or the figures of one policy.
 
 Intervals come from resamplings of the test cases, the same draws for all methods, so that two methods can be compared case by
-case. The score is 1 - loss / stake, which is the accuracy where mistakes are alike.
+case. The score is 1 - loss / loss_scale, which is the accuracy where mistakes are alike.
 """
 
 from __future__ import annotations

@@ -11,22 +11,19 @@ import itertools
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from askwise.bench import own_table
 from askwise.bench.rows import identity
-from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.bench.task import BUDGETS, MOST_ROWS, PARTS, Task
 from askwise.core.costs import exact
 from askwise.core.parameters import Choice, Whole, checked
 from askwise.errors import InputError, did_you_mean, quoted
 
-PARTS = ("train", "validation", "test")
-MOST_ROWS = {"train": 0, "validation": 10_000, "test": 30_000}  # 0: all; the standard error of a score is then 0.003 or less
 FRONTIER = "frontier"  # in place of a budget: all that the method can make
-KINDS = {"price": Tradeoff, "average": AverageBudget, "hard": HardBudget}
 
 SETTINGS = (
     "seeds",
@@ -43,64 +40,6 @@ SETTINGS = (
 OF_PLAN = ("name", "about", "data", "methods", *SETTINGS)
 OF_DATA = ("name", "without", *SETTINGS)
 OF_METHOD = ("name", "label", "only", "imputation", "options", *SETTINGS)
-
-
-@dataclass(frozen=True)
-class Task:
-    """One method on one split of one data set. Two tasks with the same `told` settings, the label apart, are the same task."""
-
-    data: str
-    method: str
-    label: str
-    seed: int
-    minutes: float
-    budget: dict[str, float] | None
-    remove: float
-    imputation: str | None
-    options: dict[str, Any]
-    class_weight: str | None = None
-    most_rows: dict[str, int] = field(default_factory=lambda: dict(MOST_ROWS))
-    threads: int = 1
-    source: dict[str, Any] | None = None  # of a file: its name, checksum, target, prices
-    accuracy_at: tuple[float, ...] | None = None  # mean costs; None: some shares of the cost of everything
-    cost_at: tuple[float, ...] = (0.8, 0.9, 0.95)  # scores
-    kill_after: float | None = None  # minutes
-    folder: str = ""  # where files are looked for
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """What a row says of its task."""
-        own = ("data", "method", "label", "seed", "minutes", "budget", "remove", "imputation", "options")
-        beside = ("class_weight", "most_rows", "threads", "source")
-        return {"task": {name: getattr(self, name) for name in own}, **{name: getattr(self, name) for name in beside}}
-
-    @property
-    def cap(self) -> Budget:
-        """The budget as the engine knows it."""
-        made = Budget()
-        for name, value in (self.budget or {}).items():
-            made = made & KINDS[name](value)
-        return made
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Task:
-        """The inverse of `to_dict`."""
-        lists = {name: None if given[name] is None else tuple(given[name]) for name in ("accuracy_at", "cost_at")}
-        return cls(**{**given, **lists})
-
-    def __str__(self) -> str:
-        return shown(self.told["task"])
-
-
-def shown(task: Mapping[str, Any]) -> str:
-    """A few words for a task, from what is told of it."""
-    said = [task["data"], task["label"], f"seed {task['seed']}"]
-    said += [f"{name} {value:g}" for name, value in (task["budget"] or {}).items()]
-    return " ".join(said + ([f"{task['remove']:.0%} removed"] if task["remove"] else []))
 
 
 @dataclass(frozen=True)
@@ -155,7 +94,7 @@ def made(given: Mapping[str, Any], folder: Path, name: str = "plan") -> Plan:
         )
     labels_of: dict[str, str] = {}
     for task in tasks:
-        other = labels_of.setdefault(identity(task.told), task.label)
+        other = labels_of.setdefault(identity(task.row), task.label)
         if other != task.label:
             raise InputError(
                 f"{other!r} and {task.label!r} are the same method with the same settings on {task.data!r}; keep one"
@@ -329,14 +268,14 @@ def _budgets(given: Any) -> tuple[dict[str, float] | None, ...]:
             found.append(None)
             continue
         if not isinstance(one, dict) or not one:
-            raise InputError(f"a budget is {one!r}; it must be a table with price, average or hard, or the word {FRONTIER!r}")
-        _known(one, tuple(KINDS), "a budget")
+            raise InputError(f"a budget is {one!r}; it must be a table with tradeoff, average or hard, or the word {FRONTIER!r}")
+        _known(one, tuple(BUDGETS), "a budget")
         choices = [[(kind, v) for v in (value if isinstance(value, list) else [value])] for kind, value in one.items()]
         for chosen in itertools.product(*choices):
             budget = {kind: _number(value, f"`{kind}` of a budget") for kind, value in chosen}
-            found.append({kind: budget[kind] for kind in KINDS if kind in budget})
-            if {"price", "average"} <= set(budget):
-                raise InputError(f"the budget {one!r} has both a price and an average, but an average finds its own price")
+            found.append({kind: budget[kind] for kind in BUDGETS if kind in budget})
+            if {"tradeoff", "average"} <= set(budget):
+                raise InputError(f"the budget {one!r} has both a tradeoff and an average, but an average finds its own tradeoff")
     twice = [one for one in found if found.count(one) > 1]
     if twice:
         raise InputError(f"`budgets` has {FRONTIER if twice[0] is None else twice[0]!r} twice; they must be different")

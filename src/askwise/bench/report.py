@@ -17,9 +17,9 @@ from askwise.reports.pages import Block, Code, Heading, Picture, Table, Words, h
 from askwise.texts import encoded
 
 SCORE = (
-    "The score of a policy is 1 − loss / stake on test cases, where the stake is what can be lost in a case on average; where "
-    "all mistakes count alike it is the accuracy. A frontier goes through the points that validation cases choose; its area is "
-    "the mean score over all mean costs from 0 to the cost of everything, so the best possible is 1."
+    "The score of a policy is 1 − loss / loss_scale on test cases, where the loss scale is what can be lost in a case on average; "
+    "where all mistakes count alike it is the accuracy. A frontier goes through the points that validation cases choose; its area "
+    "is the mean score over all mean costs from 0 to the cost of everything, so the best possible is 1."
 )
 AREAS = (
     "Mean ± deviation over seeds. The interval holds 95 of 100 resamplings of the test cases (the mean over seeds, with the "
@@ -132,7 +132,7 @@ class Pictures:
             x, y = points.setdefault(f"{e.name}, {budget_words(e.budget)}", ([], []))
             x += e.numbers("cost")
             y += e.numbers("score")
-        wanted = sorted({amount for e in of for kind, amount in (e.budget or {}).items() if kind != "price"})
+        wanted = sorted({amount for e in of for kind, amount in (e.budget or {}).items() if kind != "tradeoff"})
         figure = plots.targets(points, wanted, title=data, score="score, test cases")
         words = f"Mean cost and score on {data} of each policy, one mark for each seed; the numbers are in the table."
         return self._made("budgets", data, f"{data}: each policy; dashed, the costs that were wanted", words, figure)

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from askwise.bench import engine, rows
-from askwise.bench.plan import Plan, Task, read, shown
+from askwise.bench.plan import Plan, read
+from askwise.bench.task import Task, shown
+from askwise.cluster.engines import checked, cores
 from askwise.errors import InputError
 from askwise.files import check_out
 
@@ -22,7 +24,7 @@ Row = dict[str, Any]
 
 def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: bool) -> int:
     """Runs a plan; 1 where some tasks failed."""
-    engine.checked(where)
+    checked(where)
     if processes is not None and processes < 1:
         raise InputError(f"--processes is {processes}; it must be 1 or more")
     plan, out = read(path), out or path.with_suffix(".jsonl")
@@ -37,9 +39,9 @@ def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: 
         todo = left(plan, rows.read(out))
         _summary(plan, len(todo))
         ended: Counter[str] = Counter()
-        for row in fill(out, plan.name, todo, where, processes or engine.cores()):
+        for row in fill(out, plan.name, todo, where, processes or cores()):
             ended[row["status"]] += 1
-            print(f"[{ended.total()}/{len(todo)}] {told(row)}", flush=True)
+            print(f"[{ended.total()}/{len(todo)}] {line_about(row)}", flush=True)
     if ended:
         print(", ".join(f"{n} {status}" for status, n in sorted(ended.items())) + f": {out}")
     return 1 if ended["failed"] else 0
@@ -65,7 +67,7 @@ def in_good_order() -> Iterator[None]:
 def left(plan: Plan, there: list[Row]) -> list[Task]:
     """The tasks that have not been done or refused."""
     over = rows.over(there)
-    return [task for task in plan.tasks if rows.identity(task.told) not in over]
+    return [task for task in plan.tasks if rows.identity(task.row) not in over]
 
 
 def fill(out: Path, name: str, tasks: list[Task], where: str, processes: int) -> Iterator[Row]:
@@ -80,13 +82,13 @@ def fill(out: Path, name: str, tasks: list[Task], where: str, processes: int) ->
         yield row
 
 
-def told(row: Row) -> str:
+def line_about(row: Row) -> str:
     """One line about a row."""
     if row["status"] != "done":
         return f"{shown(row['task'])}: {row['status']}: {row['why']}"
     minutes = f"{row['minutes_taken']:.2g} of {row['task']['minutes']:g} min"
-    found = f"area {row['area']:.4f}" if "area" in row else f"cost {row['cost']:.4g}, score {row['score']:.4f}"
-    return f"{shown(row['task'])}: {found} in {minutes}, {row['memory_mb']} MB"
+    result = f"area {row['area']:.4f}" if "area" in row else f"cost {row['cost']:.4g}, score {row['score']:.4f}"
+    return f"{shown(row['task'])}: {result} in {minutes}, {row['memory_mb']} MB"
 
 
 def _summary(plan: Plan, todo: int) -> None:

@@ -6,6 +6,10 @@ It is made once where the plan runs, from a named set or a table, and goes to th
 from __future__ import annotations
 
 import json
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -14,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from askwise.bench import own_table
-from askwise.bench.plan import PARTS, Task
+from askwise.bench.task import PARTS, Task
 from askwise.core.arrays import Array
 from askwise.core.costs import CostFunction
 from askwise.core.episode import some_rows
 from askwise.core.problem import Problem, Schema
+from askwise.files import temporary_folder, write_whole
 from askwise.tables.splits import Split
 
 _ROWS = ("X", "y", "available", "known", "weight", "external")  # what a problem has for each row, ids apart
-_PRICES = ("own", "setup", "member", "sources")
+_COSTS = ("own", "setup", "member", "sources")
 
 
 def key(task: Task) -> str:
@@ -38,8 +43,55 @@ def load(task: Task) -> Split:
         parts = named(task.data, task.seed, task.class_weight)
     else:
         parts = own_table.load(Path(task.folder), task.source, task.seed, task.class_weight)
-    some = {name: (p := getattr(parts, name)).take(some_rows(len(p), task.most_rows[name], 0)) for name in PARTS}
-    return Split(**some)
+    return Split(*(_at_most(task.most_rows[name], getattr(parts, name)) for name in PARTS))
+
+
+def _at_most(rows: int, problem: Problem) -> Problem:
+    return problem.take(some_rows(len(problem), rows, 0))
+
+
+class SplitFiles:
+    """The data of tasks, each made once, in files that are there as long as a task needs them."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._left = Counter(key(task) for task in tasks)
+        self._results: dict[str, Path | Exception] = {}
+        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        self._folder = self._stack.enter_context(temporary_folder("askwise-tasks-"))
+
+    def __enter__(self) -> SplitFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def of(self, task: Task) -> Path:
+        """The file; the error if there was one, for every task that needs it."""
+        with self._lock:
+            if key(task) not in self._results:
+                try:
+                    path = self._folder / f"{len(self._results)}.safetensors"
+                    write_whole(path, pack(load(task)))
+                    self._results[key(task)] = path
+                except Exception as error:  # tasks on other data go on
+                    self._results[key(task)] = error
+            result = self._results[key(task)]
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def done(self, task: Task) -> None:
+        """One task less needs it."""
+        with self._lock:
+            self._left[key(task)] -= 1
+            result = self._results.get(key(task))
+            if not self.needed(task) and isinstance(result, Path):
+                result.unlink(missing_ok=True)
+
+    def needed(self, task: Task) -> bool:
+        """Whether a task that is not done yet uses the same data."""
+        return self._left[key(task)] > 0
 
 
 def pack(parts: Split) -> bytes:
@@ -48,7 +100,7 @@ def pack(parts: Split) -> bytes:
 
     schema, costs = parts.train.schema, parts.train.schema.costs
     arrays = {f"{name}/{what}": getattr(getattr(parts, name), what) for name in PARTS for what in _ROWS}
-    arrays |= {f"prices/{what}": getattr(costs, what) for what in _PRICES}
+    arrays |= {f"costs/{what}": getattr(costs, what) for what in _COSTS}
     arrays |= {"owner": schema.owner, "external_needs": schema.external_needs, "loss": parts.train.loss}
     facts = {
         "columns": schema.columns,
@@ -66,7 +118,7 @@ def unpack(path: Path) -> Split:
     with safe_open(path, framework="numpy") as file:
         facts = json.loads(file.metadata()["facts"])
         arrays: dict[str, Array] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    costs = CostFunction(unit=Fraction(facts["unit"]), **{what: arrays[f"prices/{what}"] for what in _PRICES})
+    costs = CostFunction(unit=Fraction(facts["unit"]), **{what: arrays[f"costs/{what}"] for what in _COSTS})
     schema = Schema(
         tuple(facts["columns"]),
         tuple(facts["tests"]),

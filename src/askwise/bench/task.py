@@ -1,151 +1,71 @@
-"""What one task does: train a method on a split for the given time, measure it, and say what came of it in a row."""
+"""One task of a plan, as data: it goes to other processes and machines, and its row begins with it."""
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import sys
-import time
-import traceback
-from collections.abc import Callable
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from askwise import methods
-from askwise.bench import metrics
-from askwise.bench.plan import Task
-from askwise.core.policy import Policy, decide_at_once
-from askwise.core.problem import Problem
-from askwise.errors import AskwiseError, InputError
-from askwise.tables.splits import Split
+from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 
-Row = dict[str, Any]
-Learn = Callable[[Problem, Problem], list[Policy]]
-
-PACKAGES = ("askwise", "numpy", "torch", "lightgbm")
+PARTS = ("train", "validation", "test")
+MOST_ROWS = {"train": 0, "validation": 10_000, "test": 30_000}  # 0: all; the standard error of a score is then 0.003 or less
+BUDGETS = {"tradeoff": Tradeoff, "average": AverageBudget, "hard": HardBudget}
 
 
-def carried_out(task: Task, parts: Split) -> Row:
-    """The row of a task: done, refused by the method, or failed, with the reason.
+@dataclass(frozen=True)
+class Task:
+    """One method on one split of one data set. Two tasks whose rows begin alike, the label apart, are the same task."""
 
-    Only what the method itself says about the data is a refusal, which is final. That it cannot be found or called as the task
-    asks can be repaired, so it is a failure.
-    """
-    row: Row = {**task.told, "status": "done", "began": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions()}
-    began = time.monotonic()
-    try:
-        learn = ready(task)
-        try:
-            row |= measured(task, learn, parts)
-        except InputError as error:
-            row |= {"status": "refused", "why": str(error)}
-    except Exception as error:  # whatever a method does, the others go on
-        row |= failed(error)
-    row.setdefault("minutes_taken", round((time.monotonic() - began) / 60, 4))
-    return row
+    data: str
+    method: str
+    label: str
+    seed: int
+    minutes: float
+    budget: dict[str, float] | None
+    remove: float
+    imputation: str | None
+    options: dict[str, Any]
+    class_weight: str | None = None
+    most_rows: dict[str, int] = field(default_factory=lambda: dict(MOST_ROWS))
+    threads: int = 1
+    source: dict[str, Any] | None = None  # of a file: its name, checksum, target, costs
+    accuracy_at: tuple[float, ...] | None = None  # mean costs; None: some shares of the cost of everything
+    cost_at: tuple[float, ...] = (0.8, 0.9, 0.95)  # scores
+    kill_after: float | None = None  # minutes
+    folder: str = ""  # where files are looked for
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """What a row says of its task."""
+        own = ("data", "method", "label", "seed", "minutes", "budget", "remove", "imputation", "options")
+        beside = ("class_weight", "most_rows", "threads", "source")
+        return {"task": {name: getattr(self, name) for name in own}, **{name: getattr(self, name) for name in beside}}
 
-def failed(error: BaseException) -> Row:
-    """What is told of an error: one line, and where it was."""
-    reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-    why = reason if isinstance(error, AskwiseError) else f"{type(error).__name__}: {reason}"  # ours are whole sentences
-    return {"status": "failed", "why": why, "traceback": traceback.format_exception(error)[-6:]}
+    @property
+    def cap(self) -> Budget:
+        """The budget as methods take it."""
+        budget = Budget()
+        for name, value in (self.budget or {}).items():
+            budget = budget & BUDGETS[name](value)
+        return budget
 
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
 
-def measured(task: Task, learn: Learn, parts: Split) -> Row:
-    """Trains and measures."""
-    train, validation = prepared(task, parts)
-    began = time.monotonic()
-    policies = learn(train, validation)
-    taken = (time.monotonic() - began) / 60
-    judge, test, budget = validation.with_loss(train.loss), parts.test.with_loss(train.loss), task.cap
-    total = float(train.schema.costs.money(train.schema.costs.total))
-    row: Row = {
-        "minutes_taken": round(taken, 4),
-        "n_train": len(train),
-        "n_validation": len(judge),
-        "n_test": len(test),
-        "total": total,
-        "loss_scale": train.loss_scale,
-        "columns": list(metrics.COLUMNS),
-    }
-    if task.budget is None:
-        policies = [decide_at_once(train), *policies]
-    on_judge, on_test = ([metrics.found(policy, problem, budget) for policy in policies] for problem in (judge, test))
-    first = 1 if task.budget is None else 0
-    row |= {name: [f.means for f in of[first:]] for name, of in (("validation", on_judge), ("test", on_test))}
-    if task.budget is None:
-        return row | metrics.frontier(on_judge, on_test, train.loss_scale, total, task.accuracy_at, task.cost_at)
-    return row | metrics.single(on_test[0], train.loss_scale)
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Task:
+        """The inverse of `to_dict`."""
+        lists = {name: None if fields[name] is None else tuple(fields[name]) for name in ("accuracy_at", "cost_at")}
+        return cls(**{**fields, **lists})
+
+    def __str__(self) -> str:
+        return shown(self.row["task"])
 
 
-def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
-    """The rows that are learned from, with values removed and filled in as the task says; test rows stay as they are."""
-    train, validation = parts.train, parts.validation
-    if task.remove or task.imputation:
-        from askwise.components import imputation
-
-        if task.remove:
-            train, validation = (imputation.remove(p, task.remove, 2 * task.seed + i) for i, p in enumerate((train, validation)))
-        if task.imputation:
-            train, validation = imputation.impute(task.imputation, train, validation, seed=task.seed)
-    return train, validation
-
-
-def ready(task: Task) -> Learn:
-    """The method as the task asks for it: what makes its points or, under a budget, its one policy.
-
-    All that is imported only when it is used first is imported here: that must not count as time for learning.
-    """
-    method, name = method_of(task.method), "points" if task.budget is None else "fit"
-    function = getattr(method, name, None)
-    if not callable(function):
-        if callable(getattr(method, "fit", None)):
-            raise InputError(f"method {task.method!r} has no function for a whole frontier, only for a budget; give it budgets")
-        raise InputError(f"method {task.method!r} has no function {name!r}; it must have one")
-    wishes = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
-    keywords = keywords_of(function, task, wishes)
-    if "torch" in sys.modules:
-        import torch
-
-        importlib.import_module("torch._dynamo")  # by torch itself with its first optimiser; it takes as long as torch
-        torch.set_num_threads(task.threads)
-    if "askwise.components.boosting" in sys.modules:
-        importlib.import_module("lightgbm")
-    if task.budget is None:
-        return lambda train, validation: list(function(train, validation, **keywords))
-    return lambda train, validation: [function(train, validation, task.cap, **keywords)]
-
-
-def method_of(name: str) -> Any:
-    """A method that is installed or, with dots in its name, a module."""
-    if "." not in name:
-        return methods.get(name)
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise InputError(f"method {name!r} is not a module that can be imported here: {error}") from error
-
-
-def keywords_of(function: Callable[..., Any], task: Task, wishes: dict[str, Any]) -> dict[str, Any]:
-    """Those of the wishes that the function knows, and all options, which it must know."""
-    known = inspect.signature(function).parameters
-    anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
-    for name in task.options:
-        if name in wishes or (name not in known and not anything):
-            more = [n for n, p in known.items() if p.kind is inspect.Parameter.KEYWORD_ONLY and n not in wishes]
-            raise InputError(f"method {task.method!r} has no option {name!r}; it has {', '.join(more) or 'none'}")
-    return {name: value for name, value in wishes.items() if name in known} | task.options
-
-
-def versions() -> dict[str, str]:
-    import platform
-
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # nobody needs all of them
-            continue
-    return found
+def shown(task: Mapping[str, Any]) -> str:
+    """A few words for a task, from what its row says of it."""
+    words = [task["data"], task["label"], f"seed {task['seed']}"]
+    words += [f"{name} {value:g}" for name, value in (task["budget"] or {}).items()]
+    return " ".join(words + ([f"{task['remove']:.0%} removed"] if task["remove"] else []))

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from askwise.cli.fit import ids_of
+from askwise.cluster import engines
+from askwise.cluster.engines import LOCAL
 from askwise.core import checks
 from askwise.errors import InputError, RowError
 from askwise.files import whole
@@ -24,7 +26,6 @@ from askwise.tables.reading import OPTIONS, RECOGNISED, Reading
 from askwise.texts import cell, joined, split, unescaping
 
 BATCH = 65_536  # rows that are decided at a time
-LOCAL = "local"
 
 
 @dataclass(frozen=True)
@@ -147,19 +148,18 @@ def _frames(part: Part, needed: list[str]) -> Iterator[Any]:
 
 def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -> Iterator[Any]:
     """The decisions of all parts in their order. The model is sent once; workers read the file themselves."""
-    from askwise.bench.engine import checked, cores
-    from askwise.cluster.client import client_of, completed, send
+    from askwise.cluster.client import connected
     from askwise.model.file import as_bytes
 
-    with client_of(checked(engine), cores()) as client:
-        sent = send(client, as_bytes(model))
+    with connected(engines.checked(engine), engines.cores()) as cluster:
+        sent = cluster.send(as_bytes(model))
 
         def submit(part: Part) -> Any:
-            return client.submit(score_on_worker, sent, sent.key, asdict(part), ids, pure=False)
+            return cluster.submit(score_on_worker, sent, asdict(part), ids)
 
         early: dict[int, bytes | Exception] = {}  # those that came before their turn
         turn = 0
-        for i, result in completed(client, parts, submit, span=2):
+        for i, result in cluster.results(parts, submit, span=2):
             early[i] = result
             while turn in early:
                 now = early.pop(turn)
@@ -175,21 +175,18 @@ def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -
                 yield _frame(now)
 
 
-def score_on_worker(model: bytes, name: str, part: dict[str, Any], ids: str | None) -> bytes:
+def score_on_worker(model: Path, part: dict[str, Any], ids: str | None) -> bytes:
     """The decisions for one part, as a Parquet file: tests are joined by ;"""
     import pandas
 
-    from askwise.cluster.client import kept
-
-    loaded = _loaded(str(kept(model, name)))
     if not Path(part["file"]).is_file():
         raise InputError(f"a worker finds no file {part['file']!r}; it must be where all workers can read it")
-    frame = pandas.concat([_joined(some) for some in scored(loaded, Part(**part), ids)], ignore_index=True)
+    frame = pandas.concat([_joined(frame) for frame in scored(_loaded(model), Part(**part), ids)], ignore_index=True)
     return bytes(frame.to_parquet(index=False))
 
 
 @lru_cache(maxsize=2)
-def _loaded(path: str) -> Model:
+def _loaded(path: Path) -> Model:
     from askwise.model.file import load
 
     return load(path)

@@ -17,9 +17,9 @@ from askwise.reports.pages import Block, Code, Heading, Picture, Table, Words, h
 from askwise.texts import encoded
 
 SCORE = (
-    "The score of a policy is 1 − loss / loss_scale on test cases, where the loss scale is what can be lost in a case on average; "
-    "where all mistakes count alike it is the accuracy. A frontier goes through the points that validation cases choose; its area "
-    "is the mean score over all mean costs from 0 to the cost of everything, so the best possible is 1."
+    "The score of a policy is 1 − loss / loss scale on test cases, where the loss scale is what can be lost in a case on "
+    "average. Where all mistakes count alike it is the accuracy. A frontier goes through the points that validation cases choose. "
+    "Its area is the mean score over all mean costs from 0 to the cost of everything, so the best possible is 1."
 )
 AREAS = (
     "Mean ± deviation over seeds. The interval holds 95 of 100 resamplings of the test cases (the mean over seeds, with the "

@@ -18,8 +18,8 @@ from askwise.texts import encoded
 
 SCORE = (
     "The score of a policy is 1 − loss / loss scale on test cases, where the loss scale is what can be lost in a case on "
-    "average. Where all mistakes count alike it is the accuracy. A frontier goes through the points that validation cases choose. "
-    "Its area is the mean score over all mean costs from 0 to the cost of everything, so the best possible is 1."
+    "average. Where all mistakes count alike it is the accuracy. A frontier goes through the points that validation cases "
+    "choose. Its area is the mean score over all mean costs from 0 to the cost of everything, so the best possible is 1."
 )
 AREAS = (
     "Mean ± deviation over seeds. The interval holds 95 of 100 resamplings of the test cases (the mean over seeds, with the "

@@ -24,7 +24,7 @@ BUDGETS = {"miniboone_tiny": (2, 5, 10), "thyroid": (5, 15, 30)}
 WEIGHTS = {"miniboone_tiny": None, "thyroid": "balanced"}
 # The paper's preset for miniboone with a twenty-fifth of the cases, batch and memory and a fifth of the epoch; lambda moves
 # every 100 steps, as there. Smaller batches are noisier, so both steps are smaller.
-CONFIG = TrainConfig.paper("miniboone").scaled(size=0.04, time=0.2, window_epochs=0.5, lr_start=3e-4, price_rate=0.05)
+CONFIG = TrainConfig.paper("miniboone").scaled(size=0.04, time=0.2, window_epochs=0.5, lr_start=3e-4, lam_rate=0.05)
 
 
 def one(data: str, b: float, seed: int, minutes: float) -> rows.Row:

@@ -65,7 +65,7 @@ class _Play:
                 "the attribute `price` where training is to move it"
             )
         self.cap = budget.cap(self.schema.costs)
-        self.price = budget.controller(problem, rate=0.0, scale=1.0, momentum=0.0).lam  # fixed, so its pace does not matter
+        self.price = budget.fixed_lam(problem)
         # Rows as often as their weights say, whatever is at stake in them: so the mean return is minus the objective, unscaled.
         self.pool = problem.with_loss(np.ones_like(problem.loss))
         self.cases: Cases | None = None

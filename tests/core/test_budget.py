@@ -1,4 +1,4 @@
-"""Budgets as values, and the controller of the price lambda worked by hand."""
+"""Budgets as values, and the lambdas that go with them."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff, lagrangian, lagrangian_slope
+from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff, lam_range, positive_costs
 from askwise.core.costs import CostFunction
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
@@ -20,10 +20,6 @@ def problem(*amounts, loss=None) -> Problem:
 
 def prices_of(*amounts) -> CostFunction:
     return problem(*amounts).schema.costs
-
-
-def controller(budget, of, rate=0.1, scale=0.5, momentum=0.1):
-    return budget.controller(of, rate, scale, momentum)
 
 
 # ------------------------------------------------------------------ joining
@@ -92,77 +88,19 @@ def test_only_a_hard_budget_has_a_cap():
     assert (AverageBudget(1) & HardBudget(2)).cap(prices_of(0.5, 9)) == 4
 
 
-# ------------------------------------------------------------------ the controller
+# ------------------------------------------------------------------ lambda
 
 
-def test_three_updates_by_hand():
-    # prices 1 and 3: mean 2, sum 4, so the gain is 0.1 * 1 / 2 / 4 = 0.0125 per unit of cost over the budget
-    price = controller(AverageBudget(2), problem(1, 3))
-    assert price.lam == 0
-    price.update(4.0, halvings=0)  # g = 0.1 * 0 + 0.0125 * (4 - 2) = 0.025
-    assert price.lam == pytest.approx(0.025)
-    price.update(3.0, halvings=0)  # g = 0.1 * 0.025 + 0.0125 * (3 - 2) = 0.015; lambda = 0.025 + 0.015
-    assert price.lam == pytest.approx(0.04)
-    price.update(1.0, halvings=1)  # g = 0.1 * 0.015 + 0.00625 * (1 - 2) = -0.00475; lambda = 0.04 - 0.00475
-    assert price.lam == pytest.approx(0.03525)
+def test_the_range_of_lambda_by_hand():
+    # costs 1 and 3: everything costs 4, a test 2 on average; the largest loss is 1
+    assert lam_range(problem(1, 3)) == pytest.approx((0.01 / 4, 1 / 2))
+    assert lam_range(problem(0, 1, 3)) == pytest.approx((0.01 / 4, 1 / 2)), "free tests do not count"
+    assert lam_range(problem(0, 0)) is None
+    assert positive_costs(prices_of(0, 1, 3)).tolist() == [1, 3]
 
 
-def test_lambda_never_falls_below_zero():
-    price = controller(AverageBudget(2), problem(1, 3))
-    price.update(0.0, halvings=0)
-    assert price.lam == 0
-
-
-def test_lambda_stops_where_no_test_is_worth_its_price():
-    # the largest loss is 6 and the cheapest test that costs anything 0.5, so at 12 even certainty is not worth it
-    price = controller(AverageBudget(0), problem(0, 0.5, 3, loss=[[0, 6], [1, 0]]), rate=1000)
-    for _ in range(5):
-        price.update(3.5, halvings=0)
-    assert price.lam == pytest.approx(12)
-
-
-def test_counting_money_in_cents_changes_nothing():
-    euros, cents = controller(AverageBudget(2), problem(1, 3)), controller(AverageBudget(200), problem(100, 300))
-    for mean_cost, halvings in [(4.0, 0), (3.0, 0), (1.0, 1), (0.0, 2), (3.5, 2)]:
-        euros.update(mean_cost, halvings)
-        cents.update(100 * mean_cost, halvings)
-        assert cents.lam == pytest.approx(euros.lam / 100)
-    assert cents.most == pytest.approx(euros.most / 100)
-
-
-def test_counting_losses_in_cents_changes_nothing():
-    small, large = (controller(AverageBudget(2), problem(1, 3, loss=loss)) for loss in ([[0, 1], [1, 0]], [[0, 100], [100, 0]]))
-    for price in (small, large):
-        price.update(4.0, halvings=0)
-    assert large.lam == pytest.approx(100 * small.lam)
-
-
-def test_a_trade_off_does_not_move():
-    price = controller(Tradeoff(0.25) & HardBudget(2), problem(1, 3))
-    price.update(4.0, halvings=0)
-    assert price.lam == 0.25
-
-
-def test_a_hard_budget_alone_has_a_tiny_price_so_that_ties_go_to_stopping():
-    prices = prices_of(1, 3)
-    price = controller(HardBudget(3), problem(1, 3))
-    price.update(4.0, halvings=0)
-    assert 0 < price.lam * prices.money(prices.total) <= 0.01  # buying everything weighs less than a hundredth of an error
-
-
-@pytest.mark.parametrize("budget", [AverageBudget(1), HardBudget(1), AverageBudget(0) & HardBudget(0)])
-def test_where_everything_is_free_the_price_stays_zero(budget):
-    price = controller(budget, problem(0, 0))
-    price.update(0.0, halvings=0)
-    assert price.lam == 0
-
-
-def test_a_trade_off_keeps_its_price_where_everything_is_free():
-    assert controller(Tradeoff(0.3), problem(0)).lam == 0.3
-
-
-def test_the_lagrangian_and_its_slope():
-    # slope by difference: L is linear in lambda
-    at = [lagrangian(loss=0.2, cost=5.0, lam=lam, b=3.0) for lam in (0.1, 1.1)]
-    assert at[0] == pytest.approx(0.2 + 0.1 * 2)
-    assert at[1] - at[0] == pytest.approx(lagrangian_slope(5.0, 3.0))
+def test_lambda_of_a_budget_without_an_average():
+    assert (Tradeoff(0.25) & HardBudget(2)).fixed_lam(problem(1, 3)) == 0.25
+    assert HardBudget(3).fixed_lam(problem(1, 3)) == pytest.approx(1e-3 / 4)
+    assert HardBudget(3).fixed_lam(problem(0, 0)) == 0
+    assert Tradeoff(0.3).fixed_lam(problem(0)) == 0.3

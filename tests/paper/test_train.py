@@ -90,8 +90,8 @@ def test_handed_out_state_does_not_change_when_the_run_goes_on():
 
 def test_the_price_moves_and_is_resumed():
     t = run(trainer(budget=AverageBudget(0)), END)
-    assert t.price.lam > 0
-    assert t.state()[1]["price"]["lam"] == t.price.lam
+    assert t.controller.lam > 0
+    assert t.state()[1]["lambda"]["lam"] == t.controller.lam
 
 
 def sentence(error) -> str:
@@ -223,7 +223,7 @@ def test_without_a_budget_the_price_sweeps_from_low_to_high():
     factors = np.array(prices[2:]) / prices[1:-1]
     assert np.allclose(factors, factors[0])
     assert prices[1] > prices[0] > 0
-    assert t.price.lam == pytest.approx(t.price.most)
+    assert t.controller.lam == pytest.approx(t.controller.most)
 
 
 def test_an_encoder_that_is_none_is_refused():

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.core.arrays import Doubles
 from askwise.core.costs import CostFunction, exact
 from askwise.core.parameters import Instance, OrNone
 from askwise.core.problem import Problem
@@ -73,32 +74,13 @@ class Budget:
         """
         return None if self.hard is None else min(math.floor(self.hard / costs.unit), costs.total)
 
-    def controller(self, problem: Problem, rate: float, scale: float, momentum: float) -> PriceController:
-        """The object that holds lambda during training; it moves only for an average budget."""
-        costs = problem.schema.costs
-        alone = np.array([costs.money(int(u)) for u in costs.alone])
-        positive = alone[alone > 0]
-        if not positive.size:  # everything is free
-            return PriceController(lam=self.lam or 0.0, moves=False)
-        total = costs.money(costs.total)
-        if self == Budget():
-            # from where everything is worth buying to where hardly anything is
-            low, high = 1e-2 * problem.loss_scale / total, problem.loss_scale / positive.mean()
-            return PriceController(lam=low, moves=True, low=low, most=high)
-        if self.average is None:
-            # With only a hard budget costs do not count, but a noisy maximum must not spend for nothing: ties go to stopping.
-            lam = self.lam if self.lam is not None else 1e-3 * problem.loss_scale / total
-            return PriceController(lam=lam, moves=False)
-        return PriceController(
-            lam=0.0,
-            moves=True,
-            target=float(self.average),
-            # in the paper's unit costs and 0/1 loss this is rate / sum of costs, whatever the money is counted in
-            gain=rate * problem.loss_scale / positive.mean() / total,
-            most=float(problem.loss.max()) / positive.min(),  # at this price no test is worth buying
-            scale=scale,
-            momentum=momentum,
-        )
+    def fixed_lam(self, problem: Problem) -> float:
+        """The lambda of a budget that has no average. With only a hard budget costs do not count, but a noisy maximum must not
+        spend for nothing: lambda is so small that only ties go to stopping."""
+        if self.lam is not None:
+            return self.lam
+        everything = float(problem.schema.costs.money(problem.schema.costs.total))
+        return 1e-3 * problem.loss_scale / everything if everything else 0.0
 
 
 OPTIONAL_BUDGET = OrNone(Instance(Budget, "Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &"))
@@ -128,50 +110,17 @@ def HardBudget(b: Any) -> Budget:
     return Budget(hard=exact(b, "the hard budget"))
 
 
-@dataclass
-class PriceController:
-    """Gradient ascent on the Lagrangian in lambda, with momentum and a step that shrinks in epochs. Without a target it rises
-    from `low` to `most` by equal factors.
-
-    Paper: eq. 5; algorithm 1, update λ
-    """
-
-    lam: float
-    moves: bool
-    target: float | None = None
-    low: float = 0.0
-    gain: float = 0.0
-    most: float = math.inf
-    scale: float = 1.0
-    momentum: float = 0.0
-    velocity: float = 0.0
-
-    def update(self, mean_cost: float, halvings: int, done: float = 0.0) -> None:
-        """g := momentum g + rate (E[z] - b);  lambda := clip(lambda + g).
-
-        `halvings`: how often the rate has shrunk; `done`: the share of training that is over.
-        """
-        if not self.moves:
-            return
-        if self.target is None:
-            self.lam = self.low * (self.most / self.low) ** done
-            return
-        slope = lagrangian_slope(mean_cost, self.target)
-        self.velocity = self.momentum * self.velocity + self.gain * self.scale**halvings * slope
-        self.lam = min(max(self.lam + self.velocity, 0.0), self.most)
+def lam_range(problem: Problem) -> tuple[float, float] | None:
+    """The smallest and the largest lambda worth trying: from where everything is worth buying to where hardly anything is. None
+    where everything is free."""
+    costs = problem.schema.costs
+    positive = positive_costs(costs)
+    if not positive.size:
+        return None
+    return 1e-2 * problem.loss_scale / costs.money(costs.total), problem.loss_scale / positive.mean()
 
 
-def lagrangian(loss: float, cost: float, lam: float, b: float) -> float:
-    """L(θ, λ) = E[ℓ + λ (z - b)].
-
-    Paper: eq. 4
-    """
-    return loss + lam * (cost - b)
-
-
-def lagrangian_slope(cost: float, b: float) -> float:
-    """∇_λ L = E[z - b].
-
-    Paper: algorithm 1, update λ
-    """
-    return cost - b
+def positive_costs(costs: CostFunction) -> Doubles:
+    """What each test that is not free costs by itself, in money."""
+    alone = np.array([costs.money(int(units)) for units in costs.alone])
+    return alone[alone > 0]

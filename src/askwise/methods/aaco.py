@@ -31,7 +31,7 @@ from askwise.components.boosting import stakes, unweighted
 from askwise.components.networks import inputs, soft_update, stack
 from askwise.components.prefixes import decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
-from askwise.core.budget import Budget
+from askwise.core.budget import Budget, lam_range
 from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
@@ -287,8 +287,8 @@ def points(
     finally:
         torch.set_num_threads(before)
     outlook = Outlook(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
-    sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
-    grid: Sequence[float] | Doubles = np.geomspace(sweep.low, sweep.most, PRICES) / problem.loss_scale if sweep.moves else []
+    ends = lam_range(problem)
+    grid: Sequence[float] | Doubles = [] if ends is None else np.geomspace(*ends, PRICES) / problem.loss_scale
     return [Aaco(outlook, float(price), problem.loss) for price in (np.inf, *grid)]
 
 

@@ -20,7 +20,7 @@ from askwise.components.boosting import row_weights, stakes, unweighted
 from askwise.components.cost_trees import Binned, Choose, LazyTrees, Trees, grow, item_prices, items
 from askwise.components.prefixes import at_once, columns_within, decide
 from askwise.core.arrays import Bools, Doubles, Ints
-from askwise.core.budget import Budget
+from askwise.core.budget import Budget, lam_range
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
@@ -243,13 +243,13 @@ def points(
 
 def prunings(problem: Problem, grown: Forest, seed: int, until: float = np.inf) -> list[Solution]:
     """The forest pruned at the ends of a range of prices, and then where the mean costs of two neighbours differ most."""
-    sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
+    ends = lam_range(problem)
     most = max(200, MEETINGS // (len(grown.trees.roots) * DEPTH))
     rows = np.sort(np.random.default_rng(seed).permutation(len(problem))[:most])
     cases = program(problem, grown, rows)
-    if not sweep.moves or not len(cases.price):  # nothing to pay
+    if ends is None or not len(cases.price):  # nothing to pay
         return [cases.solve(0.0)]
-    found = {lam: cases.solve(lam) for lam in (sweep.low / 10, sweep.most)}
+    found = {lam: cases.solve(lam) for lam in (ends[0] / 10, ends[1])}
     while len(found) < PRICES and (len(found) < FEWEST_PRICES or time.monotonic() < until):
         lam = next_price({price: solved.cost for price, solved in found.items()})
         if lam is None:

@@ -18,7 +18,7 @@ from askwise.components.boosting import regression
 from askwise.components.prefixes import Stage, affordable, boosted_stages, decide, prefix_policies
 from askwise.components.static_order import elimination_order
 from askwise.core.arrays import Bools, Doubles, Ints
-from askwise.core.budget import Budget
+from askwise.core.budget import Budget, lam_range
 from askwise.core.episode import State
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
@@ -131,8 +131,8 @@ def points(
     left = max(0.8 * seconds - (time.monotonic() - began), 0.2 * seconds)
     stages = boosted_stages(problem, validation, order, seconds=left, seed=seed, threads=threads)
     still = [*prefix_policies(problem, order, stages)]
-    sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
-    if len(stages) < 2 or not sweep.moves:  # nothing to decide, or nothing to pay
+    ends = lam_range(problem)
+    if len(stages) < 2 or ends is None:  # nothing to decide, or nothing to pay
         return [*still]
     outside = [s.outside for s in stages if s.outside is not None]
     if len(outside) == len(stages):
@@ -142,7 +142,7 @@ def points(
         p = [s.classify(rows.X) for s in stages]
     walk = _Walk.along(rows, order, stages, p)
     # the middle of the range first, then ever finer, so that running out of time leaves a coarser range
-    grid = np.geomspace(sweep.low, sweep.most / 2, PRICES)
+    grid = np.geomspace(ends[0], ends[1] / 2, PRICES)
     learned: list[Policy] = []
     for price in grid[_coarse_to_fine(PRICES)].tolist():
         ahead = walk.stopping(price, seed, threads)

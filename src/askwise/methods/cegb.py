@@ -17,7 +17,7 @@ from askwise.components.boosting import boost, row_weights, stakes, unweighted
 from askwise.components.cost_trees import LazyTrees, Trees, item_prices, items
 from askwise.components.prefixes import at_once, columns_within
 from askwise.core.arrays import Doubles, Ints
-from askwise.core.budget import Budget
+from askwise.core.budget import Budget, lam_range
 from askwise.core.episode import measure, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
@@ -121,16 +121,16 @@ def points(
         return [at_once(problem)]
     judge = validation.take(some_rows(len(validation), JUDGED, seed))
     validation = filled(validation, seed)
-    sweep = Budget().controller(problem, 0.0, 1.0, 0.0)
+    ends = lam_range(problem)
     found: dict[float, Policy] = {}
     costs: dict[float, float] = {}
-    ahead = [sweep.low / 10, sweep.most] if sweep.moves else [0.0]  # nothing to pay: one is enough
+    ahead = [0.0] if ends is None else [ends[0] / 10, ends[1]]  # nothing to pay: one is enough
     while ahead:
         price = ahead.pop(0)
         found[price] = boosted(problem, validation, columns, price, seconds=seconds / 4, seed=seed, threads=threads)
         costs[price] = measure(judge, found[price], None).cost
         in_time = time.monotonic() - began < seconds or len(found) < FEWEST_PRICES
-        if not ahead and sweep.moves and len(found) < PRICES and in_time:
+        if not ahead and ends is not None and len(found) < PRICES and in_time:
             between = next_price(costs)
             ahead = [] if between is None else [between]
     return [at_once(problem), *found.values()]

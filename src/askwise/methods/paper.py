@@ -15,13 +15,14 @@ from askwise.components.networks import Weights, weights_of
 from askwise.components.subset_classifier import own_torch
 from askwise.core import missingness
 from askwise.core.arrays import Array, Doubles
-from askwise.core.budget import Budget, lagrangian
+from askwise.core.budget import Budget
 from askwise.core.episode import measure
 from askwise.core.measures import Measure
 from askwise.core.policy import Mixture, Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.frontier.hull import Blend, choose, hull
 from askwise.paper.config import TrainConfig
+from askwise.paper.lagrangian import lagrangian
 from askwise.paper.network import dense
 from askwise.paper.train import Snapshot, Trainer, policy_of
 from askwise.training.checkpoint import figures, number, put_off_ctrl_c, same_shapes, taking_over
@@ -190,7 +191,7 @@ def run(
                 same_shapes(weights, weights_of(trainer.network), len(problem))
     else:
         alone = [measure(p, at_once, trainer.cap) for p in (problem, validation)]
-        history = History([Record(0, trainer.price.lam, *alone)])
+        history = History([Record(0, trainer.controller.lam, *alone)])
     began = saved = time.monotonic()
     stopped = "end of the schedule"
     with put_off_ctrl_c(save is not None) as interrupted:

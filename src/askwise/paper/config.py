@@ -70,9 +70,9 @@ class TrainConfig:
     """States in a batch of pretraining."""
     pretrain_power: Amount = 3.0
     """The mask probability of a pretraining state is u to this power, u uniform on (0, 1)."""
-    price_rate: Amount = 0.1
+    lam_rate: Amount = 0.1
     """Step of the ascent in lambda (average budgets)."""
-    price_momentum: Share = 0.1
+    lam_momentum: Share = 0.1
     """Momentum of the ascent in lambda."""
     window_epochs: Amount = 0.1
     """How often the policy is measured, lambda moves and a snapshot is handed out."""
@@ -116,7 +116,7 @@ class TrainConfig:
             shrink_epochs=8,
             pretrain_steps=min(max(rows, 200), 2_000),
             pretrain_batch=min(batch, 512),
-            price_rate=0.05,
+            lam_rate=0.05,
             window_epochs=0.5,
             measure_rows=5_000,
             all_classes=True,

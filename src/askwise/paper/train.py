@@ -23,6 +23,7 @@ from askwise.core.measures import Measure
 from askwise.core.policy import Exploring, Greedy, random_policy
 from askwise.core.problem import Problem, Schema
 from askwise.paper.config import TrainConfig
+from askwise.paper.lagrangian import LambdaController, controller_for
 from askwise.paper.memory import Batch, Memory
 from askwise.paper.network import NetworkValues, QNetwork, dense
 from askwise.paper.targets import (
@@ -66,7 +67,7 @@ class Trainer:
         self.problem, self.validation = problem.trainable(), validation.labelled()
         self.budget, self.config, self.seed = budget, config, seed
         self.cap = budget.cap(problem.schema.costs)
-        self.price = budget.controller(problem, config.price_rate, config.lr_scale, config.price_momentum)
+        self.controller = controller_for(budget, problem, config.lam_rate, config.lr_scale, config.lam_momentum)
         stakes = problem.loss.max(1, keepdims=True)
         scaled = (
             problem.loss / problem.loss_scale if problem.scale is None else problem.loss / np.where(stakes > 0, stakes, np.inf)
@@ -131,7 +132,7 @@ class Trainer:
                 return None
             snapshot = self.snapshot()
             done = max(self.step / self.config.max_steps, self.time_share)
-            self.price.update(snapshot.train.cost, self.config.halvings(self.step), done)
+            self.controller.update(snapshot.train.cost, self.config.halvings(self.step), done)
             return snapshot
 
     def snapshot(self) -> Snapshot:
@@ -139,7 +140,7 @@ class Trainer:
         greedy = self.policy()
         train = measure(self.problem, greedy, self.cap, self.measured[0])
         validation = measure(self.validation, greedy, self.cap, self.measured[1])
-        return Snapshot(self.step, self.price.lam, train, validation, weights_of(self.network))
+        return Snapshot(self.step, self.controller.lam, train, validation, weights_of(self.network))
 
     def policy(self) -> Greedy:
         """The greedy policy of the network as it is now; it changes as training goes on."""
@@ -269,7 +270,7 @@ class Trainer:
         """
         cases, eta = steps.cases, self.config.eta(self.step)
         money = self.problem.schema.costs.money(cases.cost_of(steps.action))
-        reward = -(self.price.lam * money + cases.loss_of(steps.action)) / self.problem.loss_scale
+        reward = -(self.controller.lam * money + cases.loss_of(steps.action)) / self.problem.loss_scale
         if self.problem.scale is not None:
             reward *= self.problem.scale[cases.row]
         best = greedy_action(q_theta, legal)
@@ -323,7 +324,7 @@ class Trainer:
             "step": self.step,
             "pretrained": self.pretrained,
             "pretrain_errors": self.pretrain_errors,
-            "price": asdict(self.price),
+            "lambda": asdict(self.controller),
             "rng": self.rng.bit_generator.state,
         }
         return {k: np.array(v) for k, v in arrays.items()}, facts
@@ -335,7 +336,7 @@ class Trainer:
         same_shapes(arrays, self.state()[0], len(self.problem))
         self.step, self.pretrained = facts["step"], facts["pretrained"]
         self.pretrain_errors = list(facts["pretrain_errors"])
-        self.price = type(self.price)(**facts["price"])
+        self.controller = LambdaController(**facts["lambda"])
         self.rng.bit_generator.state = facts["rng"]
         self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
         self.live = Cases(self.problem, arrays["live/row"].copy(), arrays["live/mask"].copy(), self.cap)

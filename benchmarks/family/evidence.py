@@ -25,7 +25,7 @@ from askwise.components.boosting import boost, probabilities, stakes, unweighted
 from askwise.core.episode import Episodes, replay, rollout
 from askwise.core.problem import Problem
 from askwise.datasets.named import raw
-from askwise.model.model import Model
+from askwise.facade import Model
 from benchmarks import rows
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ import numpy as np
 
 from askwise import AverageBudget, HardBudget
 from askwise.core.problem import Problem
-from askwise.model.model import Model
+from askwise.facade import Model
 from askwise.plots.canvas import BLUE, RED, empty, legend, save, tidy
 from benchmarks import rows
 from benchmarks.family.evidence import fitted

@@ -18,11 +18,11 @@ from askwise.core.budget import Budget, HardBudget, Tradeoff
 from askwise.core.problem import Problem
 from askwise.datasets.small_problems import small_problem
 from askwise.evaluation import Report
+from askwise.facade import Model
 from askwise.family.conditions import Scale
 from askwise.family.config import FamilyConfig
 from askwise.learning import learn
 from askwise.methods import exact
-from askwise.model.model import Model
 from benchmarks import rows
 
 HERE = Path(__file__).parent

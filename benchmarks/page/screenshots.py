@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("model", type=Path, nargs="*")
     parser.add_argument("--out", type=Path, default=Path("docs/page"))
     given = parser.parse_args()
-    from askwise.model.file import load
+    from askwise.facade import load
 
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ from askwise import AverageBudget, Budget, CostlyClassifier, HardBudget
 from askwise.core.problem import Problem
 from askwise.datasets.named import load, raw
 from askwise.evaluation import Report
-from askwise.model.model import Model
+from askwise.facade import Model
 from benchmarks import rows
 
 HERE = Path(__file__).parent

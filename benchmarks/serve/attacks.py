@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from askwise.model.file import load
+from askwise.facade import load
 from askwise.web.view import most_events
 from benchmarks.serve.client import quantile, request
 from benchmarks.serve.load import bodies, fitted

@@ -47,7 +47,7 @@ def fitted(path: Path) -> None:
 
 def bodies(path: Path, n: int) -> list[str]:
     """Cases on their way: what was asked is answered, up to a random point."""
-    from askwise.model.file import load
+    from askwise.facade import load
 
     model, rng, made = load(path), np.random.default_rng(1), []
     while len(made) < n:

@@ -10,7 +10,7 @@ from askwise.paper.config import TrainConfig
 
 if TYPE_CHECKING:
     from askwise.estimator import CostlyClassifier
-    from askwise.model.file import load
+    from askwise.facade import load
     from askwise.session.providers import Provider, Unavailable
     from askwise.session.session import Session
     from askwise.tables.external import Recorded
@@ -41,7 +41,7 @@ _LATER = {
     "Recorded": "askwise.tables.external",
     "Session": "askwise.session.session",
     "Unavailable": "askwise.session.providers",
-    "load": "askwise.model.file",
+    "load": "askwise.facade",
 }
 
 

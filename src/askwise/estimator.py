@@ -18,9 +18,10 @@ from askwise.core.checks import distinct
 from askwise.core.parameters import Choice, Either, Instance, OrNone, Real, Size, Whole, checked_attributes
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, RowError
+from askwise.facade import Model
 from askwise.family.config import FamilyConfig
 from askwise.learning import check, learn
-from askwise.model.model import AcquisitionReport, Model
+from askwise.model.acquisitions import AcquisitionReport
 from askwise.model.purchases import measure_usage
 from askwise.paper.config import TrainConfig
 from askwise.tables import doubts
@@ -313,10 +314,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: Any) -> None:
         """One file, which `askwise.load` reads."""
-        from askwise.model.file import save
-
         check_is_fitted(self)
-        save(self.model_, path)
+        self.model_.save(path)
 
     def _check(self, X: Any, reset: bool = False) -> Any:
         """Frames go by name and may hold anything; arrays are checked as scikit-learn does."""

@@ -10,7 +10,7 @@ from tests.support.models import made
 from tests.support.patients import COSTS, patients
 
 from askwise.bench import own_table
-from askwise.model.file import load
+from askwise.facade import load
 from askwise.tables.frames import read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")

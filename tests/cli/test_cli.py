@@ -98,7 +98,7 @@ def test_too_little_memory_is_one_sentence(folder, monkeypatch):
     def full(*_, **__):
         return np.empty(1 << 58, np.uint8)
 
-    monkeypatch.setattr("askwise.model.model.Model.acquire", full)
+    monkeypatch.setattr("askwise.facade.Model.acquire", full)
     code, out, err = run("predict", folder / "m.askwise", folder / "cases.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("askwise: the memory of this machine is too small for this; give fewer rows (Unable to allocate ")
@@ -165,8 +165,8 @@ def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
     fitted = classifier(loss=[[0, 20], [1, 0]]).fit(X, y)
     fitted.save(tmp_path / "m")
     lines = ok("frontier", tmp_path / "m").splitlines()
-    assert lines[0].split() == ["mean", "cost", "loss", "/", "stake", "accuracy", "cases"]
-    assert "learned for the loss / stake" in lines[-1]
+    assert lines[0].split() == ["mean", "cost", "loss", "/", "scale", "accuracy", "cases"]
+    assert "learned for the loss / scale" in lines[-1]
     model = fitted.model_
     for line, p in zip(lines[2:-2], model.points, strict=True):
         shown, m = [float(v) for v in line.replace(">", "").replace("±", "").split()], p.found
@@ -180,7 +180,7 @@ def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
             m.n,
         ]
         assert shown == pytest.approx(figures, abs=1e-3)
-    assert f"loss / stake {model.expected['loss'] / model.loss_scale:.4f}" in ok("inspect", tmp_path / "m")
+    assert f"loss / scale {model.expected['loss'] / model.loss_scale:.4f}" in ok("inspect", tmp_path / "m")
 
 
 def test_evaluate_measures(folder):

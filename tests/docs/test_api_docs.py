@@ -12,7 +12,9 @@ import askwise
 from askwise import CostlyClassifier, FamilyConfig, TrainConfig, gym, plots
 from askwise.cli import parser
 from askwise.datasets import named
-from askwise.model.model import AcquisitionReport, Model, Point
+from askwise.facade import Model
+from askwise.frontier.hull import Point
+from askwise.model.acquisitions import AcquisitionReport
 from askwise.session.providers import Decided, Provider
 from askwise.session.session import Session, Step
 

@@ -12,12 +12,12 @@ from askwise import AverageBudget, Budget, HardBudget
 from askwise.components.networks import weights_of
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem
+from askwise.facade import Model
 from askwise.family.conditions import Scale, list_prices
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import Family
 from askwise.family.network import FamilyNetwork, encoding
 from askwise.frontier.hull import Point
-from askwise.model.model import Model
 from askwise.paper.network import QNetwork
 from askwise.tables.encoding import Encoding
 from askwise.tables.splits import schema_of

@@ -368,7 +368,7 @@ def _report(given: argparse.Namespace) -> None:
 
 def _model(given: argparse.Namespace) -> Any:
     from askwise.core.budget import Budget
-    from askwise.model.file import load
+    from askwise.facade import load
 
     model = load(given.model)
     budget = budget_of(given) if hasattr(given, "price") else Budget()

@@ -12,7 +12,7 @@ import numpy as np
 from askwise.core.policy import uniform
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.files import check_out, write_whole
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.session.providers import Decided, decide_many
 from askwise.session.session import TRACE, Session, Step
 from askwise.texts import printable, split
@@ -35,7 +35,7 @@ WORDS = {
 }
 
 
-def ask(given: argparse.Namespace, model: Model) -> None:
+def ask(given: argparse.Namespace, model: LearnedModel) -> None:
     """A case, question by question."""
     if given.trace is not None:
         check_out(given.trace, "the record", [given.model, given.simulate])
@@ -53,7 +53,7 @@ def ask(given: argparse.Namespace, model: Model) -> None:
             write_whole(given.trace, (json.dumps(session.trace(), indent=1) + "\n").encode())
 
 
-def _begun(given: argparse.Namespace, model: Model) -> Session:
+def _begun(given: argparse.Namespace, model: LearnedModel) -> Session:
     """The session that the options describe."""
     known, outside = {}, []
     try:
@@ -61,7 +61,7 @@ def _begun(given: argparse.Namespace, model: Model) -> Session:
             name, value = _pair(text, "--known")
             known[name], insisted = _value(model, name, value)
             outside += [name] if insisted else []
-        return model.session(known, case_id=given.case_id, budget=given.budget, outside=outside)
+        return Session(model, known, case_id=given.case_id, budget=given.budget, outside=outside)
     except InputError as error:
         raise InputError(reworded(error, WORDS)) from None
 
@@ -135,7 +135,7 @@ def _tell(session: Session, test: str, text: str, paid: bool = True) -> None:
     session.tell(test, value, paid=paid, outside=outside)
 
 
-def _value(model: Model, test: str, text: str) -> tuple[Any, bool]:
+def _value(model: LearnedModel, test: str, text: str) -> tuple[Any, bool]:
     """What was typed: a value, or one for each column, separated by ; and whether it was insisted on."""
     outside = text.endswith("!")
     text = text.removesuffix("!").strip()
@@ -236,7 +236,7 @@ def _decision(session: Session, step: Step) -> str:
 # ---------------------------------------------------------------------- rows of a file
 
 
-def simulate(given: argparse.Namespace, model: Model) -> None:
+def simulate(given: argparse.Namespace, model: LearnedModel) -> None:
     """What sessions come to for the rows of a file, whose columns answer what is asked; the same as `askwise predict`."""
     from askwise.cli.fit import ids_of, reading_of
     from askwise.tables.frames import read_table, rows_of
@@ -263,7 +263,7 @@ def simulate(given: argparse.Namespace, model: Model) -> None:
     print(f"{len(done)} cases, mean cost {cost:.4g} {printable(model.unit)}".rstrip() + f", {asked:.3g} tests each on average")
 
 
-def simulated(model: Model, table: Any, names: list[str], ids: Any = None, budget: Any = None) -> list[Decided]:
+def simulated(model: LearnedModel, table: Any, names: list[str], ids: Any = None, budget: Any = None) -> list[Decided]:
     """Sessions over the rows of a table. Without ids they draw as `predict` does, by the values of the row."""
     problem = model.problem(table, ids=ids)
     tests, form = model.schema.tests, model.form

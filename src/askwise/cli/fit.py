@@ -19,8 +19,8 @@ from askwise.core.arrays import Array, Ints
 from askwise.core.budget import Budget
 from askwise.errors import Doubt, InputError, RowError, StateError, WriteError, did_you_mean
 from askwise.evaluation import Report
+from askwise.facade import Model
 from askwise.files import check_out, remove_leftovers
-from askwise.model.model import Model
 from askwise.reports.model_report import (
     PAGE,
     PICTURES,
@@ -250,7 +250,7 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
 
 def _trained(out: Path, state: Path, classifier: Any, X: Any, y: Any) -> tuple[Model, Ints]:
     """The model that this very fit has written, and the rows that it kept apart."""
-    from askwise.model.file import load
+    from askwise.facade import load
 
     model, ready = load(out), classifier._prepared(X, y)
     mine = {

@@ -18,8 +18,8 @@ from askwise.cluster import engines
 from askwise.cluster.engines import LOCAL
 from askwise.core import checks
 from askwise.errors import InputError, RowError
+from askwise.facade import Model
 from askwise.files import whole
-from askwise.model.model import Model
 from askwise.tables.external import Recorded
 from askwise.tables.frames import read_table, rows_of, unreadable
 from askwise.tables.reading import OPTIONS, RECOGNISED, Reading
@@ -187,7 +187,7 @@ def score_on_worker(model: Path, part: dict[str, Any], ids: str | None) -> bytes
 
 @lru_cache(maxsize=2)
 def _loaded(path: Path) -> Model:
-    from askwise.model.file import load
+    from askwise.facade import load
 
     return load(path)
 

@@ -1,1 +1,9 @@
-"""model"""
+"""A trained model as data, and its files.
+
+acquisitions: what was bought and decided, case by case
+model: what was learned, and how it decides
+purchases: how often each test is bought, and the common paths
+archives: files of arrays and a text, where no size is believed
+file: a model, or a state of a training run, in such a file
+export: a model for other runtimes
+"""

@@ -19,14 +19,14 @@ from askwise.errors import InputError
 from askwise.family.conditions import FEW, HATS
 from askwise.family.inference import BREADTH, LEAN, TIE, FamilyValues, InOrder, own_share
 from askwise.files import write_whole
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.paper.numpy_network import DenseValues
 
 OPSET, IR = 17, 8  # old enough for every onnxruntime of the last years
 FLOAT, DOUBLE, INT64, BOOL = 1, 11, 7, 9  # ONNX's numbers for them
 
 
-def export(model: Model, path: str | Path) -> None:
+def export(model: LearnedModel, path: str | Path) -> None:
     """Writes a model for another runtime, which the ending of the path names."""
     path = Path(path)
     if path.suffix not in (".npz", ".onnx"):
@@ -43,7 +43,7 @@ def export(model: Model, path: str | Path) -> None:
         write_whole(path, onnx_bytes(model))
 
 
-def onnx_bytes(model: Model) -> bytes:
+def onnx_bytes(model: LearnedModel) -> bytes:
     """The policy as an ONNX file."""
     try:
         import onnx
@@ -143,7 +143,7 @@ class _Graph:
         return self("Slice", x, np.array([first]), np.array([end]), np.array([1]))
 
 
-def _policy(g: _Graph, model: Model) -> list[tuple[str, int, list[Any]]]:
+def _policy(g: _Graph, model: LearnedModel) -> list[tuple[str, int, list[Any]]]:
     """The whole step; its outputs with their kinds and sizes."""
     schema = model.schema
     K, F = schema.n_classes, schema.n_tests
@@ -172,7 +172,7 @@ def _policy(g: _Graph, model: Model) -> list[tuple[str, int, list[Any]]]:
     return [("action", INT64, []), ("q", FLOAT, [K + F]), ("probabilities", FLOAT, [K])]
 
 
-def _legal(g: _Graph, model: Model) -> str:
+def _legal(g: _Graph, model: LearnedModel) -> str:
     """The tests that may be asked for now: `Prices.obtainable` and `only_free` as a graph."""
     costs = model.schema.costs
     can = g("And", "legal", g("Not", "mask"))
@@ -199,7 +199,7 @@ def _size(g: _Graph, columns: int) -> str:
     return g("Concat", g("Gather", g("Shape", "mask"), np.array([0])), np.array([columns]), axis=0)
 
 
-def _arm(g: _Graph, model: Model, q: Any, state: Mapping[str, str]) -> tuple[str, str]:
+def _arm(g: _Graph, model: LearnedModel, q: Any, state: Mapping[str, str]) -> tuple[str, str]:
     """Values of the actions and class probabilities of one point of the frontier."""
     makers: dict[type, Callable[..., tuple[str, str]]] = {
         FamilyValues: _family,
@@ -210,20 +210,20 @@ def _arm(g: _Graph, model: Model, q: Any, state: Mapping[str, str]) -> tuple[str
     return makers[type(q)](g, model, q, state)
 
 
-def _constant(g: _Graph, model: Model, q: Constant, state: Mapping[str, str]) -> tuple[str, str]:
+def _constant(g: _Graph, model: LearnedModel, q: Constant, state: Mapping[str, str]) -> tuple[str, str]:
     F = model.schema.n_tests
     row = np.array([[*q.classes, *[NEVER] * F]], np.float32)
     belief = model.believed(row).astype(np.float32)
     return g("Expand", row, _size(g, row.shape[1])), g("Expand", belief, _size(g, belief.shape[1]))
 
 
-def _dense(g: _Graph, model: Model, q: DenseValues, state: Mapping[str, str]) -> tuple[str, str]:
+def _dense(g: _Graph, model: LearnedModel, q: DenseValues, state: Mapping[str, str]) -> tuple[str, str]:
     x = g.layers(g("Concat", state["values"], state["mask"], axis=1), q.layers)
     values = g("Add", g("MatMul", x, q.head[0]), q.head[1])
     return values, _believed(g, model, values)
 
 
-def _believed(g: _Graph, model: Model, q: str) -> str:
+def _believed(g: _Graph, model: LearnedModel, q: str) -> str:
     """`model.probabilities` as a graph: expected losses, and the projection on the simplex."""
     K, loss = model.schema.n_classes, model.loss
     stakes = loss.max(1, keepdims=True)
@@ -239,7 +239,7 @@ def _believed(g: _Graph, model: Model, q: str) -> str:
     return g.cast(g("Div", kept, g.sum(kept)), FLOAT)
 
 
-def _in_order(g: _Graph, model: Model, q: InOrder, state: Mapping[str, str]) -> tuple[str, str]:
+def _in_order(g: _Graph, model: LearnedModel, q: InOrder, state: Mapping[str, str]) -> tuple[str, str]:
     F, K = len(q.bonus), model.schema.n_classes
     as_family, belief = _family(g, model, q.values, state)
     inside = (q.bonus > 0)[None]
@@ -280,7 +280,7 @@ def _entropy(g: _Graph, belief: str) -> str:
     return g("Neg", g.sum(g("Mul", belief, g("Log", g("Max", belief, np.float32(1e-12))))))
 
 
-def _family(g: _Graph, model: Model, q: FamilyValues, state: Mapping[str, str]) -> tuple[str, str]:
+def _family(g: _Graph, model: LearnedModel, q: FamilyValues, state: Mapping[str, str]) -> tuple[str, str]:
     F, K, scale = model.schema.n_tests, model.schema.n_classes, q.scale
     seen = _encoded(g, q.encode, state)
     hidden, belief = _believe(g, q, seen, state)

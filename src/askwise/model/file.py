@@ -30,7 +30,7 @@ from askwise.model import archives
 from askwise.model.archives import MODEL, STATE, write_npz
 from askwise.model.archives import read as _read
 from askwise.model.archives import write as _write
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.model.purchases import fits
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import Recorded
@@ -48,7 +48,7 @@ def read_state(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
     return _read(path, STATE)
 
 
-def save(model: Model, path: str | Path) -> None:
+def save(model: LearnedModel, path: str | Path) -> None:
     """Writes a model. A fitted existing classifier and an encoder of your own stay with you; hand them to `load` again.
 
     What is written is read again before it takes the place of an older file.
@@ -56,17 +56,17 @@ def save(model: Model, path: str | Path) -> None:
     _write(path, MODEL, *_packed(model), lambda part: _load_again(model, part))
 
 
-def save_npz(model: Model, path: str | Path) -> None:
+def save_npz(model: LearnedModel, path: str | Path) -> None:
     """The same in a file that NumPy can read alone."""
     write_npz(path, MODEL, *_packed(model), lambda part: _load_again(model, part))
 
 
-def as_bytes(model: Model) -> bytes:
+def as_bytes(model: LearnedModel) -> bytes:
     """What `save` would write."""
     return archives.as_bytes(MODEL, *_packed(model))
 
 
-def _load_again(model: Model, path: Path) -> None:
+def _load_again(model: LearnedModel, path: Path) -> None:
     """What was written for a model is that model."""
     external = None if isinstance(model.external, Recorded) else model.external
     again = load(path, external=external, network=model.encoder)
@@ -75,7 +75,7 @@ def _load_again(model: Model, path: Path) -> None:
         raise StateError(f"{str(path)!r} is not the model that was written")
 
 
-def _packed(model: Model) -> tuple[Arrays, dict[str, Any]]:
+def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
     """A model as arrays and a card."""
     arrays = {f"point/{i}/{name}": value for i, point in enumerate(model.points) for name, value in (point.weights or {}).items()}
     schema, costs = model.schema, model.schema.costs
@@ -123,7 +123,7 @@ def _point(told: dict[str, Any], weights: Arrays | None = None, cap: int | None 
     return Point(told["lam"], Measure.from_dict(told), weights, told.get("prefix"), told.get("cap", cap))
 
 
-def load(path: str | Path, *, external: Any = None, network: Any = None) -> Model:
+def load(path: str | Path, *, external: Any = None, network: Any = None) -> LearnedModel:
     """Reads a model. `external` and `network`: what it was fitted with, if it was; recorded answers are known already."""
     arrays, card = _read(path, MODEL)
     try:
@@ -138,7 +138,7 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Mode
         raise StateError(f"{str(path)!r} is damaged: its parts do not fit together ({type(error).__name__}: {reason})") from None
 
 
-def _rehearse(model: Model) -> None:
+def _rehearse(model: LearnedModel) -> None:
     """Uses every part of a model once, on a case that knows nothing and on one that knows everything."""
     schema, costs = model.schema, model.schema.costs
     _must(all(isinstance(name, str) for name in (*schema.columns, *schema.tests, *model.known, model.unit)), "names are text")
@@ -218,7 +218,7 @@ def _must(holds: bool, words: str) -> None:
         raise StateError(f"its contents fail a check: {words}")
 
 
-def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, path: str) -> Model:
+def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, path: str) -> LearnedModel:
     needs, tests = arrays.get("external_needs"), tuple(card["tests"])
     recorded = card.get("recorded")  # the column of an existing classifier's answers
     if recorded is not None:
@@ -278,7 +278,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         caps = sorted(((round(Fraction(cap) / costs.unit), under) for cap, under in card["caps"]), key=lambda pair: -pair[0])
         points = sorted([*points, *(_point(p, cap=cap) for cap, under in caps for p in under)], key=lambda p: p.cost)
     family = None if card.get("scale") is None else _family(arrays, card, schema, network)
-    return Model(
+    return LearnedModel(
         schema=schema,
         encoding=Encoding.from_dict(card["encoding"]),
         loss=arrays["loss"],

@@ -1,16 +1,17 @@
-"""A trained model, ready for use: the policies on its frontier, how tables become cases, and the budget it works under.
+"""A trained model as data: the policies on its frontier, how tables become cases, the budget it works under; and how it decides.
 
-It needs no torch, unless it was trained with an encoder of the user's own.
+Sessions, files, exports and descriptions are functions of it, elsewhere; `askwise.facade.Model` has them as methods. It needs no
+torch, unless it was trained with an encoder of the user's own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,43 +27,19 @@ from askwise.errors import Doubt, InputError
 from askwise.evaluation import sequences
 from askwise.family.inference import Family
 from askwise.frontier.hull import Blend, Point, choose, hull
+from askwise.model.acquisitions import AcquisitionReport
 from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import answers
 from askwise.tables.forms import Form
-from askwise.tables.frames import import_pandas
 
 if TYPE_CHECKING:
     from askwise.components.encoders import Encoder
-    from askwise.session.providers import Decided
-    from askwise.session.session import Session
 
 
-@dataclass(frozen=True, eq=False)
-class AcquisitionReport:
-    """What was bought for each case, and what was said."""
-
-    cost: Doubles
-    prediction: Array
-    probability: Doubles  # of the prediction
-    tests: list[tuple[str, ...]]  # in the order bought
-    index: Any = None  # of the frame it was made from
-
-    def __len__(self) -> int:
-        return len(self.cost)
-
-    def __repr__(self) -> str:
-        return f"AcquisitionReport({len(self)} cases, mean cost {np.mean(self.cost):.4g})"
-
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with the columns cost, prediction, probability and tests."""
-        columns = {"cost": self.cost, "prediction": self.prediction, "probability": self.probability, "tests": self.tests}
-        return import_pandas().DataFrame(columns, index=self.index)
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """What `CostlyClassifier.fit` learns and `askwise.load` reads."""
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedModel:
+    """What a fit learns and a file holds."""
 
     schema: Schema
     encoding: Encoding
@@ -73,21 +50,11 @@ class Model:
     budget: Budget
     known: tuple[str, ...]
     seed: int
-    unit: str  # of the prices, for showing
+    unit: str  # of the costs, for showing
     facts: dict[str, Any]  # settings, versions, metrics, fingerprint of the data
     external: Any = None  # an existing classifier, fitted or `Recorded`
     encoder: Encoder | None = None  # of the user's own
-    family: Family | None = None  # one set of weights for all points, at any price and any hard budget
-
-    def __repr__(self) -> str:
-        from askwise.reports.model_report import one_line
-
-        return one_line(self)
-
-    def _repr_html_(self) -> str:
-        from askwise.reports.model_report import in_notebook
-
-        return in_notebook(self)
+    family: Family | None = None  # one set of weights for all points, at any tradeoff and any hard budget
 
     # ------------------------------------------------------------------ budgets
 
@@ -127,7 +94,7 @@ class Model:
 
     @property
     def cap(self) -> int | None:
-        """What no case may exceed by what it is asked, in units of the prices: the hard budget or a smaller measured one."""
+        """What no case may exceed by what it is asked, in units of the costs: the hard budget or a smaller measured one."""
         limits = [self.limit(point) for point in self.followed]
         return self.budget.cap(self.schema.costs) if None in limits else max(limits)  # type: ignore[type-var]
 
@@ -147,7 +114,7 @@ class Model:
         """The cheapest of the best: more money no longer helps."""
         return self.frontier[int(hull([p.cost for p in self.frontier], [-p.loss for p in self.frontier])[-1])]
 
-    def at(self, budget: Budget | None) -> Model:
+    def at(self, budget: Budget | None) -> Self:
         """The same model under another budget, without training; None is the usual point. Hard budgets change what is learned, so
         they must not become smaller than the one it was trained for. With a larger one it still keeps to that, and says so: what
         it would do with more money was never measured."""
@@ -196,8 +163,6 @@ class Model:
 
         return policy_of(weights, self.schema, TrainConfig.from_dict(self.facts["config"]), self.encoder)
 
-    # ------------------------------------------------------------------ one case at a time
-
     @cached_property
     def form(self) -> Form:
         """What can be answered to each test."""
@@ -207,44 +172,14 @@ class Model:
     def fingerprint(self) -> str:
         """Short, and different for models that may decide differently, whatever their budget."""
         schema, costs = self.schema, self.schema.costs
-        said = (schema.columns, schema.tests, schema.classes, costs.unit, self.known, self.seed, self.encoding.to_dict())
+        card = (schema.columns, schema.tests, schema.classes, costs.unit, self.known, self.seed, self.encoding.to_dict())
         points = [(p.lam, p.prefix, p.cost, p.loss, *(() if p.cap is None else (p.cap,))) for p in self.points]
-        digest = hashlib.sha256(repr((*said, points)).encode())
+        digest = hashlib.sha256(repr((*card, points)).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
         weights = [weights[name] for weights in sets for name in sorted(weights)]
         for part in (self.loss, schema.owner, costs.own, costs.setup, costs.member, costs.sources, *weights):
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()[:16]
-
-    def session(self, known: Any = None, **more: Any) -> Session:
-        """One case, question by question; see `askwise.Session`."""
-        from askwise.session.session import Session
-
-        return Session(self, known, **more)
-
-    def decide(self, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
-        """Decides a case, calling functions only for the tests that are bought; see `askwise.session.providers.decide_many`."""
-        import askwise.session.providers as p
-
-        return p.decide(self, case, providers, **more)
-
-    def decide_many(self, cases: Iterable[Any], providers: Mapping[str, Any], **more: Any) -> list[Decided]:
-        """Decides many cases side by side, so that calls can be grouped."""
-        import askwise.session.providers as p
-
-        return p.decide_many(self, cases, providers, **more)
-
-    async def decide_async(self, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
-        """`decide` with providers that may be async functions."""
-        import askwise.session.providers as p
-
-        return await p.decide_async(self, case, providers, **more)
-
-    async def decide_many_async(self, cases: Iterable[Any], providers: Mapping[str, Any], **more: Any) -> list[Decided]:
-        """`decide_many` with providers that may be async functions."""
-        import askwise.session.providers as p
-
-        return await p.decide_many_async(self, cases, providers, **more)
 
     # ------------------------------------------------------------------ cases
 
@@ -260,32 +195,21 @@ class Model:
             )
         external = answers(self.external, X, self.schema, values, self.encoding.columns)
         there, tests = self.schema.present(values), self.schema.tests
-        masks = [checks.known(given, tests, there, len(values)) for given in (self.known or None, known) if given is not None]
+        knows = [each for each in (self.known or None, known) if each is not None]
+        masks = [checks.known(each, tests, there, len(values)) for each in knows]
         mask = np.any(masks, axis=0) if masks else None
         return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids).with_loss(self.loss)
 
     def predict(self, X: Any, known: Any = None, ids: Any = None) -> Array:
         """The decisions."""
         decided = [done.decision for _, done in self._blocks(self.problem(X, known=known, ids=ids))]
-        said: Array = np.array(self.schema.classes)[np.concatenate(decided)]
-        return said
+        classes: Array = np.array(self.schema.classes)[np.concatenate(decided)]
+        return classes
 
     def predict_proba(self, X: Any, known: Any = None, ids: Any = None) -> Doubles:
         """See `belief`."""
         problem = self.problem(X, known=known, ids=ids)
         return self.belief(problem, self.rollout(problem))
-
-    def save(self, path: Any) -> None:
-        """One file, which `askwise.load` reads."""
-        from askwise.model.file import save
-
-        save(self, path)
-
-    def export(self, path: Any) -> None:
-        """For other runtimes, by the ending of the path: .npz for NumPy, .onnx for onnxruntime."""
-        from askwise.model.export import export
-
-        export(self, path)
 
     def rollout(self, problem: Problem) -> Episodes:
         """Buys and decides. The two policies of a mixture may keep to different limits."""
@@ -303,13 +227,13 @@ class Model:
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case."""
-        said = [self._acquired(*block) for block in self._blocks(self.problem(X, known=known, ids=ids))]
-        cost, decision, probability, tests = zip(*said, strict=True)
+        blocks = [self._acquired(*block) for block in self._blocks(self.problem(X, known=known, ids=ids))]
+        cost, decision, probability, tests = zip(*blocks, strict=True)
         return AcquisitionReport(
             cost=self.schema.costs.money(np.concatenate(cost)),
             prediction=np.array(self.schema.classes)[np.concatenate(decision)],
             probability=np.concatenate(probability),
-            tests=[each for some in tests for each in some],
+            tests=[each for block in tests for each in block],
             index=getattr(X, "index", None) if hasattr(X, "columns") else None,
         )
 
@@ -332,7 +256,7 @@ class Model:
         """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's
         algorithm with class weights, of the weighted cases."""
         out = np.empty((len(done.row), self.schema.n_classes))
-        shared = None if self.family is None else self.family.values(0.0, np.float64)  # the same at every price
+        shared = None if self.family is None else self.family.values(0.0, np.float64)  # the same at every tradeoff
         for i in range(0, len(out), chunk):
             part = slice(i, i + chunk)
             state = Cases(problem, done.row[part], done.mask[part], None).observe()
@@ -352,7 +276,7 @@ class Model:
 
     @property
     def loss_scale(self) -> float:
-        """What is at stake in a case on average, see `Problem.loss_scale`."""
+        """The mean of the largest loss of a case, see `Problem.loss_scale`."""
         return float(self.facts["loss_scale"])
 
     @property
@@ -360,15 +284,26 @@ class Model:
         """Errors are not all alike, so accuracy is not what it was trained for."""
         return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
 
+    @property
+    def objective(self) -> str:
+        """What training was about, in words: where mistakes are not all alike it is not the accuracy."""
+        if not self.weighted:
+            return "accuracy"
+        return "loss" if abs(self.loss_scale - 1) < 1e-9 else "loss / scale"
+
+    def objective_value(self, loss: float, accuracy: float) -> float:
+        """The same as a number."""
+        return loss / self.loss_scale if self.weighted else accuracy
+
 
 def probabilities(expected_loss: Doubles, loss: Doubles) -> Doubles:
-    """B, K: the class probabilities p that explain expected losses in stakes, e = p L, where L are losses scaled to stake 1.
+    """B, K: the class probabilities p that explain expected losses, e = p L, where the largest loss of each row of L is 1.
 
     For 0/1 losses p = 1 - e. Estimates are not exact, so what comes out is moved to the nearest probabilities, which keeps the
     order of the classes wherever these differ.
     """
-    stakes = loss.max(1, keepdims=True)
-    scaled = loss / np.where(stakes > 0, stakes, 1)
+    largest = loss.max(1, keepdims=True)
+    scaled = loss / np.where(largest > 0, largest, 1)
     K = len(loss)
     usual = np.allclose(scaled, 1 - np.eye(K))
     p = 1 - expected_loss if usual else expected_loss @ np.linalg.pinv(scaled)
@@ -377,5 +312,5 @@ def probabilities(expected_loss: Doubles, loss: Doubles) -> Doubles:
     above = (np.cumsum(ordered, 1) - 1) / np.arange(1, K + 1)
     t = np.take_along_axis(above, (ordered > above).sum(1, keepdims=True) - 1, 1)
     p = np.maximum(p - t, 1e-6)
-    made: Doubles = p / p.sum(1, keepdims=True)
-    return made
+    normalised: Doubles = p / p.sum(1, keepdims=True)
+    return normalised

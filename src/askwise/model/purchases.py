@@ -1,5 +1,4 @@
-"""What a model does with its money: how often each test is bought, and the most common paths, for every point of its frontier,
-and by which measure it is judged.
+"""What a model does with its money: how often each test is bought, and the most common paths, for every point of its frontier.
 
 Measured on validation rows at the end of a fit and kept among the model's facts, since a model file holds no cases.
 """
@@ -15,7 +14,7 @@ import numpy as np
 from askwise.core.episode import rollout, some_rows
 from askwise.core.problem import Problem
 from askwise.evaluation import Report
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 
 ROWS = 1000  # enough for shares that are shown in whole per cents
 PATHS = 8
@@ -30,21 +29,14 @@ class Usage:
     paths: list[tuple[tuple[str, ...], float]]  # tests in the order bought, the most common first
 
 
-def learned_for(model: Model, loss: float, accuracy: float) -> tuple[str, float]:
-    """The measure that training was about, in words and as a number: where mistakes are not all alike it is not the accuracy."""
-    if not model.weighted:
-        return "accuracy", accuracy
-    return ("loss" if abs(model.loss_scale - 1) < 1e-9 else "loss / stake"), loss / model.loss_scale
-
-
-def measure_usage(model: Model, problem: Problem, seed: int = 0) -> dict[str, Any]:
+def measure_usage(model: LearnedModel, problem: Problem, seed: int = 0) -> dict[str, Any]:
     """What `usage` reads, in words that fit into JSON; tests by their number."""
-    some = problem.take(some_rows(len(problem), ROWS, seed))
+    sample = problem.take(some_rows(len(problem), ROWS, seed))
     index = {test: i for i, test in enumerate(model.schema.tests)}
-    each = np.ones(len(some)) if some.weight is None else some.weight  # how much a case counts
+    each = np.ones(len(sample)) if sample.weight is None else sample.weight  # how much a case counts
     points = []
     for point in model.frontier:
-        report = Report(some, rollout(some, model.arm(point), model.limit(point)))
+        report = Report(sample, rollout(sample, model.arm(point), model.limit(point)))
         often = Counter[tuple[str, ...]]()
         for i, weight in enumerate(each.tolist()):
             often[tuple(report.tests_of(i))] += weight
@@ -55,36 +47,36 @@ def measure_usage(model: Model, problem: Problem, seed: int = 0) -> dict[str, An
                 "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 4)] for tests, n in common],
             }
         )
-    return {"rows": len(some), "hard": str(model.budget.hard), "points": points}
+    return {"rows": len(sample), "hard": str(model.budget.hard), "points": points}
 
 
-def usage(model: Model) -> Usage | None:
-    """At the model's budget; None where it was not measured: by older versions, or under another hard budget."""
-    found, blend, names = model.facts.get("usage"), model.blend, model.schema.tests
-    if found is None or found["hard"] != str(model.budget.hard) or len(found["points"]) != len(model.frontier):
+def usage(model: LearnedModel) -> Usage | None:
+    """At the model's budget; None where it was not measured: under another hard budget than that of the fit."""
+    recorded, blend, names = model.facts.get("usage"), model.blend, model.schema.tests
+    if recorded is None or recorded["hard"] != str(model.budget.hard) or len(recorded["points"]) != len(model.frontier):
         return None
     bought, paths = dict.fromkeys(names, 0.0), dict[tuple[str, ...], float]()
     for i, share in ((blend.first, 1 - blend.share), (blend.second, blend.share)):
-        point = found["points"][i]
+        point = recorded["points"][i]
         for test, often in zip(names, point["bought"], strict=True):
             bought[test] += share * often
         for numbers, often in point["paths"]:
             path = tuple(names[t] for t in numbers)
             paths[path] = paths.get(path, 0.0) + share * often
     common = sorted(((path, often) for path, often in paths.items() if often > 0), key=lambda pair: -pair[1])
-    return Usage(found["rows"], bought, common[:PATHS])
+    return Usage(recorded["rows"], bought, common[:PATHS])
 
 
-def fits(model: Model) -> bool:
+def fits(model: LearnedModel) -> bool:
     """Whether what a file says about its usage can be read; files come from anywhere."""
-    found, F = model.facts.get("usage"), model.schema.n_tests
-    if found is None:
+    recorded, F = model.facts.get("usage"), model.schema.n_tests
+    if recorded is None:
         return True
-    shares = [s for p in found["points"] for s in (*p["bought"], *(often for _, often in p["paths"]))]
-    numbers = [t for p in found["points"] for tests, _ in p["paths"] for t in tests]
+    shares = [s for p in recorded["points"] for s in (*p["bought"], *(often for _, often in p["paths"]))]
+    numbers = [t for p in recorded["points"] for tests, _ in p["paths"] for t in tests]
     return (
-        isinstance(found["rows"], int)
-        and all(len(p["bought"]) == F for p in found["points"])
+        isinstance(recorded["rows"], int)
+        and all(len(p["bought"]) == F for p in recorded["points"])
         and all(isinstance(s, (int, float)) and 0 <= s <= 1 for s in shares)
         and all(type(t) is int and 0 <= t < F for t in numbers)
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from askwise.core.problem import Schema
     from askwise.evaluation import Report
-    from askwise.model.model import Model
+    from askwise.model.model import LearnedModel
 
 OFTEN, WHEN = "Blues", "cividis"  # both get steadily lighter or darker, so they survive a black and white printer
 
@@ -44,7 +44,7 @@ def _bought(report: Report, by: Literal["truth", "decision"] | None) -> Bought:
     return Bought(*share_and_position(report, group, len(present)), size, names, words)
 
 
-def _recorded(model: Model, by: Any) -> Bought:
+def _recorded(model: LearnedModel, by: Any) -> Bought:
     """Of all cases together, which is what a model keeps."""
     if by is not None:
         raise InputError(f"by is {by!r}, but a model does not keep what is bought by class; give a Report of cases")

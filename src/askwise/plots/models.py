@@ -12,46 +12,46 @@ from askwise.core.budget import Budget
 from askwise.core.episode import measure, tally
 from askwise.core.problem import Problem
 from askwise.errors import InputError
-from askwise.model.model import Model
-from askwise.model.purchases import Usage, learned_for, usage
+from askwise.model.model import LearnedModel
+from askwise.model.purchases import Usage, usage
 from askwise.texts import printable
 
 
-def model_of(given: Any) -> Model | None:
+def model_of(given: Any) -> LearnedModel | None:
     """A model, or that of a fitted classifier; None for anything else, which is data."""
     if hasattr(given, "get_params"):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(given)
     found = getattr(given, "model_", given)
-    return found if isinstance(found, Model) else None
+    return found if isinstance(found, LearnedModel) else None
 
 
-def scores(model: Model, of: Any) -> list[float]:
+def scores(model: LearnedModel, of: Any) -> list[float]:
     """What the model was learned for, the larger the better, of points or measurements: the accuracy or, where mistakes are not
     all alike, 1 - loss."""
-    values = [learned_for(model, each.loss, each.accuracy)[1] for each in of]
+    values = [model.objective_value(each.loss, each.accuracy) for each in of]
     return [1 - value for value in values] if model.weighted else values
 
 
-def errors_of(model: Model, of: Any) -> list[float] | None:
+def errors_of(model: LearnedModel, of: Any) -> list[float] | None:
     """The standard errors of the scores of some measurements; None where some are not known."""
     found = [m.loss_error if model.weighted else m.accuracy_error for m in of]
-    return None if None in found else [learned_for(model, error, error)[1] for error in found]
+    return None if None in found else [model.objective_value(error, error) for error in found]
 
 
-def curve(model: Model) -> tuple[list[float], list[float]]:
+def curve(model: LearnedModel) -> tuple[list[float], list[float]]:
     """Costs and scores of the points of its frontier."""
     return [p.cost for p in model.frontier], scores(model, model.frontier)
 
 
-def works_at(model: Model) -> tuple[float, float]:
+def works_at(model: LearnedModel) -> tuple[float, float]:
     """Cost and score that are expected at its budget."""
     expected = model.expected
     return expected["cost"], scores(model, [SimpleNamespace(**expected)])[0]
 
 
-def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
+def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
     """What `plots.frontier` draws of a model; with test points where a problem, cases whose classes are known, is given."""
     if problem is not None and not isinstance(problem, Problem):
         raise InputError("besides a model, its cases can be given, as model.problem(X, y) makes them")
@@ -63,7 +63,7 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
         here = tally(problem, model.rollout(problem)).measure(problem.schema.costs)
         test = [m.cost for m in found], scores(model, found)
         prior, best = test[1][0], (here.cost, scores(model, [here])[0])
-    words = f"{'1 - expected ' if model.weighted else ''}{learned_for(model, 0, 0)[0]}"
+    words = f"{'1 - expected ' if model.weighted else ''}{model.objective}"
     return {
         "points_validation": validation,
         "points_test": test,
@@ -79,7 +79,7 @@ def frontier_parts(model: Model, problem: Any) -> dict[str, Any]:
     }
 
 
-def records_of(model: Model) -> list[Any]:
+def records_of(model: LearnedModel) -> list[Any]:
     """How its training went, as far as a model keeps it: by the paper's algorithm, cost in training and score in validation."""
     areas = model.facts.get("areas")
     if areas is not None:
@@ -96,7 +96,7 @@ def records_of(model: Model) -> list[Any]:
     ]
 
 
-def used(model: Model) -> Usage:
+def used(model: LearnedModel) -> Usage:
     """What was bought of the cases that the fit kept apart."""
     found = usage(model)
     if found is None:
@@ -107,6 +107,6 @@ def used(model: Model) -> Usage:
     return found
 
 
-def known_by_all(model: Model) -> Bools:
+def known_by_all(model: LearnedModel) -> Bools:
     """F: the tests that everyone knows from the start."""
     return np.isin(np.array(model.schema.tests, object), np.array(model.known, object))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from askwise.evaluation import Report
-    from askwise.model.model import Model
+    from askwise.model.model import LearnedModel
 
 NOTHING, FURTHER = -1, -2  # in a sequence of tests: it is over; it goes on, but not in the picture
 FONT = 9  # points; everything else is in inches
@@ -119,7 +119,7 @@ def grow(paths: Paths, shown: int, names: list[str], ends: list[str]) -> Node:
     return node("", np.arange(len(paths.cases)), 0)
 
 
-def recorded(model: Model, steps: int) -> Paths:
+def recorded(model: LearnedModel, steps: int) -> Paths:
     """The paths that a model keeps: how they end is not kept, so each is one, and what it costs follows from its tests."""
     found, schema, known = used(model), model.schema, known_by_all(model)
     index = {test: i for i, test in enumerate(schema.tests)}

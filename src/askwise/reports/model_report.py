@@ -11,8 +11,8 @@ from askwise.core.measures import Measure
 from askwise.errors import AskwiseError
 from askwise.evaluation import Report
 from askwise.files import write_whole
-from askwise.model.model import Model
-from askwise.model.purchases import learned_for, usage
+from askwise.model.model import LearnedModel
+from askwise.model.purchases import usage
 from askwise.reports.pages import Block, Code, Heading, Picture, Words, fragment, html
 from askwise.tables.external import Recorded
 from askwise.texts import encoded, give_or_take, printable
@@ -20,10 +20,10 @@ from askwise.texts import encoded, give_or_take, printable
 PICTURES, PAGE = (".png", ".svg"), ".html"  # endings of what is written beside a model
 
 
-def frontier_table(model: Model) -> str:
+def frontier_table(model: LearnedModel) -> str:
     """Text: every kept policy, and where the model works. What was learned for comes first."""
     followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
-    name = learned_for(model, 0, 0)[0]
+    name = model.objective
     other = "accuracy" if model.weighted else "loss"
     head = f"    {'mean cost':>19}  {name:>19}  {other:>19}  {'cases':>8}"
     lines = [head, "    " + "-" * (len(head) - 4)]
@@ -34,17 +34,17 @@ def frontier_table(model: Model) -> str:
         lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {'?' if m.n is None else m.n:>8}")
     lines.append("    measured on cases that the fit kept apart; ± is one standard error")
     if model.weighted:
-        loss_scale = "" if name == "loss" else f"; in a case {model.loss_scale:.4g} are at stake on average"
+        loss_scale = "" if name == "loss" else f"; the scale is {model.loss_scale:.4g}, the mean of the largest loss of a case"
         lines.append(f"    it was learned for the {name}{loss_scale}; the accuracy counts all mistakes alike")
     return "\n".join(lines)
 
 
-def describe(model: Model) -> str:
+def describe(model: LearnedModel) -> str:
     """Some sentences about a model."""
     schema, expected, best = model.schema, model.measured, model.saturation
     total = schema.costs.money(schema.costs.total)
     unit = f" {printable(model.unit)}" if model.unit else ""
-    kind = learned_for(model, 0, 0)[0]
+    kind = model.objective
     hard = model.budget.hard  # a larger one may help
     within = "" if hard is None else f" while no case may cost more than {float(hard):g}{unit}"
     lines = [
@@ -59,10 +59,10 @@ def describe(model: Model) -> str:
     return "\n".join(lines)
 
 
-def one_line(model: Model) -> str:
+def one_line(model: LearnedModel) -> str:
     """What `repr` says."""
     schema, expected = model.schema, model.expected
-    kind, value = learned_for(model, expected["loss"], expected["accuracy"])
+    kind, value = model.objective, model.objective_value(expected["loss"], expected["accuracy"])
     classes = ", ".join(printable(c)[:40] for c in schema.classes[:5]) + (", ..." if schema.n_classes > 5 else "")
     total = f"{schema.costs.money(schema.costs.total):.4g} {printable(model.unit)[:40]}".rstrip()
     at = "" if model.budget == Budget() else f" at {model.budget}"
@@ -71,7 +71,7 @@ def one_line(model: Model) -> str:
     )
 
 
-def in_notebook(model: Model) -> str:
+def in_notebook(model: LearnedModel) -> str:
     """HTML for a notebook: sentences, the frontier, drawn where matplotlib is installed, and its points."""
     blocks: list[Block] = [Words(line) for line in describe(model).splitlines()]
     try:
@@ -84,14 +84,13 @@ def in_notebook(model: Model) -> str:
     return fragment([*blocks, Code(frontier_table(model))], f"askwise-{model.fingerprint}")
 
 
-def _learned(model: Model, m: Measure) -> tuple[float, float | None]:
+def _learned(model: LearnedModel, m: Measure) -> tuple[float, float | None]:
     """What training was about, and its standard error."""
-    _, value = learned_for(model, m.loss, m.accuracy)
     error = m.loss_error if model.weighted else m.accuracy_error
-    return value, None if error is None else learned_for(model, error, error)[1]
+    return model.objective_value(m.loss, m.accuracy), None if error is None else model.objective_value(error, error)
 
 
-def _said(model: Model, m: Measure) -> str:
+def _said(model: LearnedModel, m: Measure) -> str:
     """The figure that training was about, with its error and the number of cases."""
     value, error = _learned(model, m)
     cases = "validation cases (how many, the file does not say)" if m.n is None else f"{m.n} validation cases"
@@ -107,7 +106,7 @@ def _words(budget: Budget) -> str:
     return "every amount of money" if budget == Budget() else str(budget)
 
 
-def card(model: Model) -> dict[str, Any]:
+def card(model: LearnedModel) -> dict[str, Any]:
     """The same for machines."""
     costs = model.schema.costs
     return {
@@ -124,7 +123,7 @@ def card(model: Model) -> dict[str, Any]:
     }
 
 
-def draw_frontier(model: Model, path: Path) -> None:
+def draw_frontier(model: LearnedModel, path: Path) -> None:
     from askwise import plots
 
     plots.save(plots.frontier(model), path)
@@ -140,10 +139,10 @@ class Held:
     test: bool  # none of them had a part in choosing the policies either
 
 
-def results(model: Model, held: Held) -> str:
+def results(model: LearnedModel, held: Held) -> str:
     """What was measured, in a sentence."""
     found, m = held.found, held.report.measure
-    kind, (value, error) = learned_for(model, 0, 0)[0], _learned(model, m)
+    kind, (value, error) = model.objective, _learned(model, m)
     loss, accuracy = (
         f"loss {m.loss:.4g}{give_or_take(m.loss_error)}",
         f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}",
@@ -155,7 +154,7 @@ def results(model: Model, held: Held) -> str:
     )
 
 
-def measured(model: Model, report: Report) -> dict[str, Any]:
+def measured(model: LearnedModel, report: Report) -> dict[str, Any]:
     """What a model came to on some cases, for machines."""
     m = report.measure
     return {
@@ -186,7 +185,7 @@ def beside(out: Path) -> list[Path]:
     return [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
 
 
-def write_pictures(model: Model, out: Path, held: Held | None) -> list[Path]:
+def write_pictures(model: LearnedModel, out: Path, held: Held | None) -> list[Path]:
     """The curve as PNG and SVG, and a page with all pictures that opens offline; without cases, from what the fit recorded."""
     from askwise import plots
 

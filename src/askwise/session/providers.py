@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from askwise.errors import InputError, did_you_mean
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.session.calls import Door, Failed, Provider, Unavailable, fetch, fetch_async, must_be_plain
 from askwise.session.session import Session, next_steps
 from askwise.tables.cells import missing
@@ -49,18 +49,18 @@ Request = tuple[str, list[_Case]]  # a test, and who needs it
 Rounds = Generator[list[Request], list[list[Any]], None]
 
 
-def decide(model: Model, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+def decide(model: LearnedModel, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
     """Decides one case; see `decide_many`. `known`, `refused`, `case_id` and `draw` are its own."""
     return decide_many(model, [case], providers, **_of_one(more))[0]
 
 
-async def decide_async(model: Model, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
+async def decide_async(model: LearnedModel, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
     """The same, with providers that may be async functions; others run in threads."""
     return (await decide_many_async(model, [case], providers, **_of_one(more)))[0]
 
 
 def decide_many(
-    model: Model, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 1, **more: Any
+    model: LearnedModel, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 1, **more: Any
 ) -> list[Decided]:
     """Decides cases side by side, with one round of calls for all that need the same test.
 
@@ -81,7 +81,7 @@ def decide_many(
 
 
 async def decide_many_async(
-    model: Model, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 64, **more: Any
+    model: LearnedModel, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 64, **more: Any
 ) -> list[Decided]:
     """`decide_many` with providers that may be async functions; others run in threads. workers: so many calls at once."""
     desk, door = _Desk(model, providers, cases, workers, **more), Door(workers)
@@ -116,7 +116,7 @@ class _Desk:
 
     def __init__(
         self,
-        model: Model,
+        model: LearnedModel,
         providers: Mapping[str, Any],
         cases: Iterable[Any],
         workers: int,
@@ -153,7 +153,13 @@ class _Desk:
         ]
 
     def _case(
-        self, model: Model, i: int, case: Any, known: Mapping[str, Any] | None = None, refused: Iterable[str] = (), **more: Any
+        self,
+        model: LearnedModel,
+        i: int,
+        case: Any,
+        known: Mapping[str, Any] | None = None,
+        refused: Iterable[str] = (),
+        **more: Any,
     ) -> _Case:
         case_id = more.get("case_id")
         name = f"case {i if case_id is None else case_id!r}"

@@ -21,7 +21,7 @@ from askwise.core.costs import exact
 from askwise.core.policy import uniform
 from askwise.core.problem import hash_cases
 from askwise.errors import FREE, UNDO, InputError, StateError, quoted
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.session.step import Expected, Option, PartialCase, Step, steps
 
 __all__ = ["Expected", "Option", "Session", "Step", "next_steps"]
@@ -40,7 +40,7 @@ class Session:
 
     def __init__(
         self,
-        model: Model,
+        model: LearnedModel,
         known: Mapping[str, Any] | None = None,
         *,
         case_id: Any = None,
@@ -320,7 +320,7 @@ class Session:
         return told
 
     @classmethod
-    def replay(cls, model: Model, trace: Mapping[str, Any], *, strict: bool = True) -> Session:
+    def replay(cls, model: LearnedModel, trace: Mapping[str, Any], *, strict: bool = True) -> Session:
         """The session of a trace. strict: it must be of this very model, and come to the same decision."""
         if not isinstance(trace, Mapping) or trace.get("format") != TRACE:
             raise StateError(f"this is not the trace of a session; it must have the format {TRACE!r}")
@@ -377,7 +377,7 @@ def next_steps(sessions: Sequence[Session]) -> list[Step]:
 
 
 @lru_cache(maxsize=32)
-def _at(model: Model, budget: Budget) -> Model:
+def _at(model: LearnedModel, budget: Budget) -> LearnedModel:
     """The model under another budget; the same one for all sessions, since its networks are made ready once."""
     return model.at(budget)
 

@@ -15,7 +15,7 @@ from askwise.core.policy import Constant, Looking, Mixture, View
 from askwise.core.problem import Problem
 from askwise.family.calibration import free_to_come
 from askwise.frontier.hull import Point
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 
 RUNNERS_UP = 3
 LACKS = "some tests of the order that every case follows here are not available or not affordable"
@@ -93,7 +93,7 @@ class PartialCase(NamedTuple):
         return PartialCase(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap, self.most)
 
 
-def steps(model: Model, second: bool, waiting: Sequence[PartialCase], stopped: Sequence[bool]) -> list[Step]:
+def steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase], stopped: Sequence[bool]) -> list[Step]:
     """The next steps of cases that follow the same point, all of them with a budget or all without."""
     schema, B = model.schema, len(waiting)
     values, held, known, open_ = (np.array(part) for part in zip(*(w[:4] for w in waiting), strict=True))
@@ -123,7 +123,7 @@ class StepExplainer:
 
     def __init__(
         self,
-        model: Model,
+        model: LearnedModel,
         point: Point,
         problem: Problem,
         waiting: Sequence[PartialCase],

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request, Response
 
 from askwise import __version__
 from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.model.purchases import usage
 from askwise.session.session import Session, next_steps
 from askwise.texts import encoded
@@ -45,7 +45,7 @@ class Missing(InputError):
 class Service:
     """What the routes share."""
 
-    models: dict[str, Model]
+    models: dict[str, LearnedModel]
     settings: Settings
     log: Log
     metrics: Metrics
@@ -58,13 +58,13 @@ class Service:
         """What takes long is done in turns, beside the event loop."""
         return await self.turns.run(address(request.scope), work, *given)
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str) -> LearnedModel:
         found = self.models.get(name)
         if found is None:
             raise Missing(f"there is no model {name[:60]!r}; {did_you_mean(name[:60], self.models)}")
         return found
 
-    def asked(self, request: Request) -> tuple[str, Model]:
+    def asked(self, request: Request) -> tuple[str, LearnedModel]:
         """The model that a path names."""
         name = request.path_params["model"]
         return name, self.model(name)
@@ -83,7 +83,7 @@ class Service:
             request.scope["askwise"] = {"values": body}
 
 
-def summary(name: str, model: Model) -> dict[str, Any]:
+def summary(name: str, model: LearnedModel) -> dict[str, Any]:
     """A model in short."""
     costs, expected = model.schema.costs, model.expected
     return {
@@ -100,7 +100,7 @@ def summary(name: str, model: Model) -> dict[str, Any]:
     }
 
 
-def card(name: str, model: Model) -> dict[str, Any]:
+def card(name: str, model: LearnedModel) -> dict[str, Any]:
     """All that a client needs to ask the questions of a model."""
     schema, used = model.schema, usage(model)
     alone = schema.costs.money(schema.costs.alone).tolist()
@@ -150,8 +150,8 @@ class Together:
                 done.set_result(None)
 
 
-def session_of(model: Model, case: Case) -> Session:
-    session = model.session(**case.session)
+def session_of(model: LearnedModel, case: Case) -> Session:
+    session = Session(model, **case.session)
     if case.stop:
         session.stop()
     return session
@@ -161,7 +161,7 @@ def step_of(session: Session) -> dict[str, Any]:
     return {"case_id": session.case_id, **session.next().to_dict()}
 
 
-def batch_of(model: Model, cases: list[Case | Error], breathe: Callable[[], None]) -> list[dict[str, Any]]:
+def batch_of(model: LearnedModel, cases: list[Case | Error], breathe: Callable[[], None]) -> list[dict[str, Any]]:
     """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
     found: list[dict[str, Any]] = []
     for first in range(0, len(cases), AT_ONCE):
@@ -206,11 +206,11 @@ def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[i
     }
 
 
-def examples_of(models: dict[str, Model]) -> tuple[dict[str, Any], Any]:
+def examples_of(models: dict[str, LearnedModel]) -> tuple[dict[str, Any], Any]:
     """A case of the first model with its answer, so that what the documentation shows is real."""
     model = next(iter(models.values()))
     case: dict[str, Any] = {"case_id": "A-17"}
-    session = model.session(case_id="A-17")
+    session = Session(model, case_id="A-17")
     first = step_of(session)
     examples = {"start": {"summary": "Nothing is known yet", "value": case}}
     test = first["test"] or model.schema.tests[0]
@@ -293,12 +293,12 @@ def routes(service: Service) -> APIRouter:
 
     answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
 
-    def one_case(request: Request, model: Model, body: bytes) -> Session:
+    def one_case(request: Request, model: LearnedModel, body: bytes) -> Session:
         case = bodies.read_case(body)
         service.saw(request, case.session)
         return session_of(model, case)
 
-    async def case_of(request: Request, model: Model) -> Session:
+    async def case_of(request: Request, model: LearnedModel) -> Session:
         body = await request.body()
         if len(body) <= LARGE:
             return one_case(request, model, body)
@@ -331,7 +331,7 @@ def routes(service: Service) -> APIRouter:
 
     many = {"many": {"summary": "Two cases", "value": {"cases": [examples["start"]["value"], examples["answered"]["value"]]}}}
 
-    def all_steps(request: Request, name: str, model: Model, body: bytes) -> Response:
+    def all_steps(request: Request, name: str, model: LearnedModel, body: bytes) -> Response:
         given = bodies.read_batch(body)
         most = service.settings.limits.max_cases
         if len(given.cases) > most:

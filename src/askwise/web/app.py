@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from askwise import __version__
 from askwise.errors import AskwiseError, InputError, reworded
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.web import api, bodies, page
 from askwise.web.logs import Log, Metrics
 from askwise.web.request_guard import MACHINES, RequestGuard
@@ -21,7 +21,7 @@ from askwise.web.settings import Settings
 WORDS = "Which test to buy next for a case, and when to stop and decide. Send all answers so far, get the next question."
 
 
-def create_app(models: dict[str, Model], settings: Settings | None = None, log: Log | None = None) -> RequestGuard:
+def create_app(models: dict[str, LearnedModel], settings: Settings | None = None, log: Log | None = None) -> RequestGuard:
     """The whole service as an ASGI application."""
     if not models:
         raise InputError("there is no model to serve; name one or more files")

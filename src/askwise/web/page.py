@@ -20,7 +20,7 @@ from fastapi import APIRouter, Request, Response
 
 from askwise import __version__
 from askwise.errors import InputError
-from askwise.model.model import Model
+from askwise.model.model import LearnedModel
 from askwise.session.session import Session
 from askwise.texts import encoded
 from askwise.web import view
@@ -75,7 +75,7 @@ def form(body: bytes) -> dict[str, str]:
         raise InputError("the form cannot be read; send it again") from None
 
 
-def told(model: Model, test: str, fields: dict[str, str], prefix: str) -> Any:
+def told(model: LearnedModel, test: str, fields: dict[str, str], prefix: str) -> Any:
     """The value of a test from the fields of a form: text, or one text for each column; None if all are empty."""
     columns = [field.column for field in model.form.fields(test)]
     texts = [fields.get(f"{prefix}.{i}", "").strip() for i in range(len(columns))]
@@ -84,7 +84,7 @@ def told(model: Model, test: str, fields: dict[str, str], prefix: str) -> Any:
     return texts[0] if len(columns) == 1 else dict(zip(columns, texts, strict=True))
 
 
-def begin(model: Model, fields: dict[str, str]) -> Session:
+def begin(model: LearnedModel, fields: dict[str, str]) -> Session:
     """A case from the form that starts it."""
     known = {}
     for i, test in enumerate(model.schema.tests):
@@ -92,8 +92,8 @@ def begin(model: Model, fields: dict[str, str]) -> Session:
         if value is not None:
             known[test] = value
     budget = fields.get("budget", "").strip() or None
-    return model.session(
-        known, case_id=fields.get("case_id", "").strip()[:200] or None, budget=budget, outside="outside" in fields
+    return Session(
+        model, known, case_id=fields.get("case_id", "").strip()[:200] or None, budget=budget, outside="outside" in fields
     )
 
 
@@ -160,7 +160,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
         return register
 
-    def asked(request: Request) -> tuple[str, Model]:
+    def asked(request: Request) -> tuple[str, LearnedModel]:
         name = request.path_params["name"]
         return name, service.model(name)
 

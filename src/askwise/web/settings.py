@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from askwise.errors import InputError
 
 if TYPE_CHECKING:
-    from askwise.model.model import Model
+    from askwise.model.model import LearnedModel
 
 
 Proxies = tuple[IPv4Network | IPv6Network, ...]
@@ -99,11 +99,12 @@ def checked_token(host: str, token: str | None, proxies: Proxies = ()) -> str | 
     return token
 
 
-def load_models(paths: list[Path]) -> dict[str, Model]:
+def load_models(paths: list[Path]) -> dict[str, LearnedModel]:
     """By the names of their files without the ending. What cannot answer one case at a time is refused now, not later."""
-    from askwise.model.file import load
+    from askwise.facade import load
+    from askwise.session.session import Session
 
-    models: dict[str, Any] = {}
+    models: dict[str, LearnedModel] = {}
     for path in paths:
         name = path.stem
         if name.encode(errors="ignore").decode() != name:  # it is part of addresses
@@ -111,5 +112,5 @@ def load_models(paths: list[Path]) -> dict[str, Model]:
         if name in models:
             raise InputError(f"two models are called {name!r}; rename one of the files")
         models[name] = load(path)
-        models[name].session(case_id="0").next()  # also warms up what is computed once
+        Session(models[name], case_id="0").next()  # also warms up what is computed once
     return models

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
-from askwise.model.model import Model
-from askwise.model.purchases import learned_for, usage
+from askwise.model.model import LearnedModel
+from askwise.model.purchases import usage
 from askwise.session.session import TRACE, Session
 from askwise.texts import give_or_take
 
@@ -39,13 +39,13 @@ class Told(BaseModel):
 _TOLD = TypeAdapter(Told)
 
 
-def most_events(model: Model) -> int:
+def most_events(model: LearnedModel) -> int:
     """What a case may hold on the page: every test told, taken back and told again, and some more."""
     some, each = EVENTS
     return some + each * model.schema.n_tests
 
 
-def revived(model: Model, text: str, breathe: Callable[[], None] = lambda: None) -> Session:
+def revived(model: LearnedModel, text: str, breathe: Callable[[], None] = lambda: None) -> Session:
     """The session that a form carries, with all that was asked on the way. breathe: is called after every event."""
     try:
         told = _TOLD.validate_json(text)
@@ -118,7 +118,7 @@ def shown(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def works_at(model: Model) -> str:
+def works_at(model: LearnedModel) -> str:
     """The model's budget as the end of a sentence."""
     b, parts = model.budget, []
     if b.lam is not None:
@@ -146,7 +146,7 @@ def for_people(words: str) -> str:
 # ---------------------------------------------------------------------- a case
 
 
-def inputs(model: Model, test: str) -> list[dict[str, Any]]:
+def inputs(model: LearnedModel, test: str) -> list[dict[str, Any]]:
     """The fields of a test, each with the words that help to fill it in."""
     found = []
     for field in model.form.fields(test):
@@ -216,14 +216,14 @@ def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
 # ---------------------------------------------------------------------- a model
 
 
-def at_budget(model: Model, b: float) -> Model:
+def at_budget(model: LearnedModel, b: float) -> LearnedModel:
     """The model where it may spend b on average, and keeps to the hard budget that it has."""
     average = Fraction(f"{b:.12g}")  # a share of a mean cost, which may be less than a person would give
     return model.at(Budget(average=average, hard=model.budget.hard))
 
 
 @lru_cache(maxsize=64)
-def slider(model: Model) -> list[dict[str, Any]]:
+def slider(model: LearnedModel) -> list[dict[str, Any]]:
     """What each position of the slider comes to."""
     most = model.saturation.cost
     found = []
@@ -252,13 +252,13 @@ def errors(found: Measure, unit: str) -> dict[str, str]:
     }
 
 
-def position(model: Model, b: float) -> int:
+def position(model: LearnedModel, b: float) -> int:
     """The position of the slider for a budget."""
     most = model.saturation.cost
     return STEPS if not most else min(max(round(b / most * STEPS), 0), STEPS)
 
 
-def model_view(model: Model, at: int | None) -> dict[str, Any]:
+def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
     """The frontier, and what is bought at one position of the slider; None is where the model works."""
     at = position(model, model.expected["cost"]) if at is None else at
     steps = slider(model)
@@ -266,7 +266,6 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
     used, schema = usage(there), model.schema
     alone = dict(zip(schema.tests, schema.costs.money(schema.costs.alone).tolist(), strict=True))
     bought = None if used is None else sorted(used.bought.items(), key=lambda pair: -pair[1])
-    score = learned_for(model, 0, 0)[0]
     return {
         "at": at,
         "most": STEPS,
@@ -279,7 +278,7 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
         "prices": alone,
         "points": [{**p.shown, **errors(p.found, model.unit)} for p in model.frontier],
         "weighted": model.weighted,
-        "score": score,
+        "score": model.objective,
         "unit": model.unit,
         "total": float(schema.costs.money(schema.costs.total)),
         "chart": chart(model, steps),
@@ -288,7 +287,7 @@ def model_view(model: Model, at: int | None) -> dict[str, Any]:
     }
 
 
-def chart(model: Model, steps: list[dict[str, Any]]) -> dict[str, Any]:
+def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
     """Coordinates of the frontier in a picture of 480 by 300: accuracy or, where mistakes differ, minus the loss, over cost."""
     key, sign = ("loss", -1.0) if model.weighted else ("accuracy", 1.0)
     xs, ys = [s["cost"] for s in steps], [sign * s[key] for s in steps]

@@ -1,0 +1,76 @@
+"""`Model`: a learned model with what the other rooms make of it as methods: sessions, decisions, files, exports, descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askwise.model import file
+from askwise.model.model import LearnedModel
+
+if TYPE_CHECKING:
+    from askwise.session.providers import Decided
+    from askwise.session.session import Session
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(LearnedModel):
+    """What `CostlyClassifier.fit` learns and `askwise.load` reads."""
+
+    def __repr__(self) -> str:
+        from askwise.reports.model_report import one_line
+
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        from askwise.reports.model_report import in_notebook
+
+        return in_notebook(self)
+
+    def save(self, path: str | Path) -> None:
+        """One file, which `askwise.load` reads."""
+        file.save(self, path)
+
+    def export(self, path: str | Path) -> None:
+        """For other runtimes, by the ending of the path: .npz for NumPy, .onnx for onnxruntime."""
+        from askwise.model.export import export
+
+        export(self, path)
+
+    def session(self, known: Any = None, **settings: Any) -> Session:
+        """One case, question by question; see `askwise.Session`."""
+        from askwise.session.session import Session
+
+        return Session(self, known, **settings)
+
+    def decide(self, case: Any, providers: Mapping[str, Any], **settings: Any) -> Decided:
+        """Decides a case, calling functions only for the tests that are bought; see `askwise.session.providers.decide_many`."""
+        from askwise.session.providers import decide
+
+        return decide(self, case, providers, **settings)
+
+    def decide_many(self, cases: Iterable[Any], providers: Mapping[str, Any], **settings: Any) -> list[Decided]:
+        """Decides many cases side by side, so that calls can be grouped."""
+        from askwise.session.providers import decide_many
+
+        return decide_many(self, cases, providers, **settings)
+
+    async def decide_async(self, case: Any, providers: Mapping[str, Any], **settings: Any) -> Decided:
+        """`decide` with providers that may be async functions."""
+        from askwise.session.providers import decide_async
+
+        return await decide_async(self, case, providers, **settings)
+
+    async def decide_many_async(self, cases: Iterable[Any], providers: Mapping[str, Any], **settings: Any) -> list[Decided]:
+        """`decide_many` with providers that may be async functions."""
+        from askwise.session.providers import decide_many_async
+
+        return await decide_many_async(self, cases, providers, **settings)
+
+
+def load(path: str | Path, *, external: Any = None, network: Any = None) -> Model:
+    """Reads a model. `external` and `network`: what it was fitted with, if it was; recorded answers are known already."""
+    learned = file.load(path, external=external, network=network)
+    return Model(**{field.name: getattr(learned, field.name) for field in fields(learned)})

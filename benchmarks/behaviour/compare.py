@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,9 @@ def probe(algorithm: str, table: str) -> dict[str, Any]:
     X, y, prices = table_of(table)
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[: min(len(X) * 3 // 4, 1_200)], order[-400:]
-    config: Any = FamilyConfig(max_steps=STEPS["family"], width=32, bins=8, trial=50)
+    names = {field.name for field in fields(FamilyConfig)}
+    trial = "encoding_trial_steps" if "encoding_trial_steps" in names else "trial"  # its earlier name
+    config: Any = FamilyConfig(**{"max_steps": STEPS["family"], "width": 32, "bins": 8, trial: 50})
     if algorithm == "paper":
         config = replace(TrainConfig.for_size(900, 6), width=32, epoch=60, max_epochs=STEPS["paper"] / 60, pretrain_steps=100)
     frame = X if hasattr(X, "columns") else np.asarray(X)

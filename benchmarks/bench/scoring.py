@@ -44,7 +44,7 @@ from askwise import AverageBudget, CostlyClassifier, FamilyConfig
 rng = np.random.default_rng(1)
 X = pd.DataFrame(rng.standard_normal((4_000, int(sys.argv[2]))), columns=[f"x{i}" for i in range(int(sys.argv[2]))])
 y = (X.iloc[:, :5].sum(axis=1) > 0).astype(int)
-config = FamilyConfig(max_steps=400, width=64, snapshots=1)
+config = FamilyConfig(max_steps=400, width=64, interim_measurements=1)
 CostlyClassifier(budget=AverageBudget(3), config=config, random_state=0).fit(X, y).save(sys.argv[1])
 """
 

@@ -53,7 +53,7 @@ def one(rows: int, tests: int, classes: int) -> dict[str, float]:
     at = time.monotonic()
     order = elimination_order(train)
     found["order"] = time.monotonic() - at
-    config = FamilyConfig(width=128, batch=256, cases=128, longest=20, max_steps=10**9)
+    config = FamilyConfig(width=128, prefix_batch=256, parallel_cases=128, max_tests=20, max_steps=10**9)
     trainer = FamilyTrainer(train, validation, order, config)
     seconds = 0.0
     for phase in range(2):
@@ -63,7 +63,7 @@ def one(rows: int, tests: int, classes: int) -> dict[str, float]:
             if step == 10:
                 at = time.monotonic()
             trainer.advance()
-        seconds += (time.monotonic() - at) / STEPS * rows / config.batch / 2
+        seconds += (time.monotonic() - at) / STEPS * rows / config.prefix_batch / 2
     found["pass"] = seconds
     at = time.monotonic()
     family = trainer.family(trainer.weights())

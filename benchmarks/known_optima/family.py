@@ -26,7 +26,9 @@ from askwise.methods import exact
 from benchmarks import rows
 
 HERE = Path(__file__).parent
-CONFIG = FamilyConfig(max_steps=6_000, width=64, batch=128, cases=512, averaging=0.995, judge_rate=3e-3, longest=8)
+CONFIG = FamilyConfig(
+    max_steps=6_000, width=64, prefix_batch=128, parallel_cases=512, averaging=0.995, value_rate=3e-3, max_tests=8
+)
 HEAD = """Made by `./dev sh python -m benchmarks.known_optima.family`: one training per problem. Regret is
 (learned - optimum) / (best without spending - optimum), the largest over 10 prices and over 10 hard budgets. Near enough is at
 most 0.05, or 0.004 absolute where hardly anything can be gained.

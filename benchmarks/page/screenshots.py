@@ -39,7 +39,7 @@ def fit_clinic(path: Path) -> Path:
     model = CostlyClassifier(
         costs={"age": 0, "cough": 1, "fever": "1.5", "blood count": "6.4", "blood sugar": "3.2", "x-ray": 18},
         setup={"blood draw": ("2.1", ["blood count", "blood sugar"])},
-        known=["age"], unit="$", random_state=0, config=FamilyConfig(max_steps=1000, width=48, snapshots=2),
+        known=["age"], unit="$", random_state=0, config=FamilyConfig(max_steps=1000, width=48, interim_measurements=2),
     ).fit(table, y).model_  # fmt: skip
     adaptive = [p for p in model.points if p.prefix is None]
     (model.at(Tradeoff(adaptive[-1].lam)) if adaptive else model).save(path)

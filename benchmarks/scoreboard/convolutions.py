@@ -18,7 +18,7 @@ def points(
     """As those of the family."""
     side = round(problem.schema.n_tests**0.5)
     encoder = Convolutional.of(side, side, (32, 64, 128), mirror=True)
-    usual = {"width": 256, "cases": 128, "prefix_share": 0.6, "prefix_power": 2}
+    usual = {"width": 256, "parallel_cases": 128, "prefix_share": 0.6, "prefix_power": 2}
     return family.points(
         problem, validation, seconds=seconds, seed=seed, threads=threads, encoder=encoder, **(usual | settings)
     )  # fmt: skip

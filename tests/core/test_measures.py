@@ -21,7 +21,7 @@ from askwise.methods import family
 from askwise.model import file
 from askwise.reports.model_report import describe, frontier_table
 
-TINY = FamilyConfig(max_steps=40, width=16, bins=4, batch=32, cases=16, longest=4, snapshots=1)
+TINY = FamilyConfig(max_steps=40, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=4, interim_measurements=1)
 
 
 def problem(rows=300, seed=0, weight=None) -> Problem:

@@ -77,11 +77,11 @@ def test_a_wrong_judge_is_set_right(run):
     """Whatever the judge says of the end, the map finds it out."""
     learned, problem = run.family, noisy(600, 1)
     wrong = {k: v.copy() for k, v in run.weights.items()}
-    wrong["judge.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, in stakes
+    wrong["value_head.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, in stakes
     lied = type(learned)(wrong, learned.scale, learned.rank, learned.loss, learned.owner, learned.alone)
     assert measure(problem, lied.policy(0.01), None) == measure(problem, learned.policy(0.01), None)
     told = calibration.fitted(lied, problem, [(0.01, None), (0.05, None)])
-    wrong["forecast"] = told
+    wrong["calibration"] = told
     state = first_states(problem)
     expected = lied.values(0.01).view(state).loss.mean()
     came = measure(problem, lied.policy(0.01), None).loss / problem.loss_scale

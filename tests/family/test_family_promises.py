@@ -15,7 +15,7 @@ from askwise.frontier.hull import Point, hull, useful
 from askwise.methods import family
 from askwise.model import file
 
-QUICK = FamilyConfig(max_steps=150, width=16, bins=4, batch=32, cases=16, longest=6)
+QUICK = FamilyConfig(max_steps=150, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=6)
 PRICES = {"a": 3, "b": 2, "c": 4, "d": 1, "e": 5}
 
 

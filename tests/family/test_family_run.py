@@ -14,7 +14,7 @@ from askwise.family.train import FamilyTrainer
 from askwise.frontier.hull import hull
 from askwise.methods import family
 
-TINY = FamilyConfig(max_steps=60, width=16, bins=4, batch=32, cases=16, longest=4, snapshots=3)
+TINY = FamilyConfig(max_steps=60, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=4, interim_measurements=3)
 
 
 def problem(rows=300, seed=0, holes=0.0) -> Problem:
@@ -138,12 +138,20 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
 
     train, validation = stripes(600), stripes(600)
     config = FamilyConfig(
-        max_steps=6_000, width=16, bins=16, trial=300, batch=64, cases=8, longest=2, snapshots=1, learning_rate=5e-3
+        max_steps=6_000,
+        width=16,
+        bins=16,
+        encoding_trial_steps=300,
+        prefix_batch=64,
+        parallel_cases=8,
+        max_tests=2,
+        interim_measurements=1,
+        learning_rate=5e-3,
     )
     chosen = family.begun(family.Rows(train, validation, None), np.arange(2), config, 0, None, None)
     assert chosen.config.bins == 16  # stripes as wide as the bins
     assert chosen.step == 300
-    other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, trial=0))
+    other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, encoding_trial_steps=0))
     while other.step < 300:
         other.advance()
     assert chosen.watch.surprise(chosen.mean) < other.watch.surprise(other.mean)
@@ -163,11 +171,20 @@ def test_fine_stripes_are_learned_from_waves_rather_than_bins():
         return Problem.build(schema, X, (np.sin(20 * X[:, 0]) > 0).astype(int))
 
     config = FamilyConfig(
-        max_steps=6_000, width=16, bins=4, waves=32, trial=300, batch=64, cases=8, longest=2, snapshots=1, learning_rate=5e-3
+        max_steps=6_000,
+        width=16,
+        bins=4,
+        frequencies=32,
+        encoding_trial_steps=300,
+        prefix_batch=64,
+        parallel_cases=8,
+        max_tests=2,
+        interim_measurements=1,
+        learning_rate=5e-3,
     )
     rows = family.Rows(stripes(2_000), stripes(600), None)
     chosen = family.begun(rows, np.arange(2), config, 0, None, None)
-    assert (chosen.config.bins, chosen.config.waves) == (0, 32)
+    assert (chosen.config.bins, chosen.config.frequencies) == (0, 32)
     states = []
     run = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, save=states.append)
     again = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, resume=states[0])

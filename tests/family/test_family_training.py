@@ -14,13 +14,13 @@ from askwise.core.episode import Cases, State, measure, rollout
 from askwise.core.policy import Greedy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
-from askwise.family.conditions import HATS, Scale, affordable
-from askwise.family.config import FamilyConfig
+from askwise.family.conditions import Scale, affordable
+from askwise.family.config import DESIGN, FamilyConfig
 from askwise.family.inference import InOrder, proposed
 from askwise.family.network import FourierFeatures
 from askwise.family.train import FamilyTrainer
 
-TINY = FamilyConfig(max_steps=12, width=8, bins=3, batch=8, cases=6, prefix_share=0.3, longest=4)
+TINY = FamilyConfig(max_steps=12, width=8, bins=3, prefix_batch=8, parallel_cases=6, prefix_share=0.3, max_tests=4)
 
 
 def trainer(problem: Problem, config=TINY, seed=0, encoder=None) -> FamilyTrainer:
@@ -44,6 +44,7 @@ def some_states(problem: Problem, seed=0, cap=None) -> State:
 
 
 def test_price_and_budget_lie_on_axes_of_hats():
+    HATS = DESIGN.knots
     scale = Scale(loss_scale=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
     lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / (HATS - 1))])
     found = scale.conditions(lam, np.array([1.0, 100.0, 99.999, 0.0]))
@@ -61,7 +62,7 @@ def test_price_and_budget_lie_on_axes_of_hats():
 
 
 @pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes"])
-@pytest.mark.parametrize("shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "waves": 2}], ids=["as they are", "bins", "waves"])
+@pytest.mark.parametrize("shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "frequencies": 2}], ids=["as they are", "bins", "waves"])
 def test_the_runtime_without_torch_says_the_same(name, shown):
     w, data, _ = VARIANTS[name]
     t = finished(trainer(w.problem(**data), TINY.but(**shown)))
@@ -198,7 +199,9 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
     assert not all(np.array_equal(a[k], c[k]) for k in a)
 
 
-@pytest.mark.parametrize(("setting", "value"), [("width", 0), ("batch", -1), ("prefix_share", 1.0), ("averaging", float("nan"))])
+@pytest.mark.parametrize(
+    ("setting", "value"), [("width", 0), ("prefix_batch", -1), ("prefix_share", 1.0), ("averaging", float("nan"))]
+)
 def test_settings_that_make_no_sense_are_named(setting, value):
     with pytest.raises(InputError, match=setting):
         FamilyConfig(**{setting: value})
@@ -229,7 +232,7 @@ def test_money_for_what_is_known_is_not_money_left():
     schema = Schema.build(list("abcdef"), [0, 1], dict(zip("abcdef", (50, 30, 1, 1, 1, 1), strict=True)))
     rng = np.random.default_rng(0)
     problem = Problem.build(schema, rng.normal(size=(200, 6)), rng.integers(2, size=200), known=["a", "b"])
-    live = trainer(problem, TINY.but(cases=2_000)).starts.fresh(problem, 2_000, rng)
+    live = trainer(problem, TINY.but(parallel_cases=2_000)).starts.fresh(problem, 2_000, rng)
     left = Cases(problem, live.row, live.mask, live.cap).left()
     assert left.min() == 1
     assert 0.1 < (left <= 4).mean() < 0.4
@@ -257,7 +260,9 @@ def test_one_training_serves_every_price_and_every_hard_budget():
     c = np.where(rng.random(1_000) < 0.85, a, -a)
     schema = Schema.build(["a", "b", "c"], ["no", "yes"], {"a": 3, "b": 1, "c": 1})
     problem = Problem.build(schema, np.stack([a, b, c], 1).astype(np.float32), np.where(y, "yes", "no"))
-    config = FamilyConfig(max_steps=1_000, width=32, bins=0, batch=64, cases=64, averaging=0.99, longest=3, choose_rate=2e-3)
+    config = FamilyConfig(
+        max_steps=1_000, width=32, bins=0, prefix_batch=64, parallel_cases=64, averaging=0.99, max_tests=3, selector_rate=2e-3
+    )
     t = finished(FamilyTrainer(problem, problem, np.array([1, 2, 0]), config, seed=1))
 
     def found(lam: float, hard: float | None = None) -> tuple[float, float]:
@@ -282,13 +287,15 @@ def test_a_classifier_that_overfits_goes_back_to_its_best_and_of_many_tests_stay
     def noise(n: int) -> Problem:
         return Problem.build(schema, rng.normal(size=(n, tests)), rng.integers(2, size=n))
 
-    config = FamilyConfig(max_steps=4_000, width=64, batch=32, cases=8, prefix_share=0.9, learning_rate=5e-3, longest=3)
+    config = FamilyConfig(
+        max_steps=4_000, width=64, prefix_batch=32, parallel_cases=8, prefix_share=0.9, learning_rate=5e-3, max_tests=3
+    )
     t = FamilyTrainer(noise(24), noise(300), np.arange(tests), config)
     while t.phase == 0:
         t.advance()
     assert t.step < 3_000
     assert t.frozen == (tests > 64)
-    assert t.watch.best.keys() == {k for k in t.weights() if k.startswith(("classify.", "classes."))}
+    assert t.watch.best.keys() == {k for k in t.weights() if k.startswith(("classifier.", "class_logits."))}
     for _ in range(20):
         t.advance()
     after = t.weights()

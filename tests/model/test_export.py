@@ -19,7 +19,8 @@ from askwise.core.episode import Cases, rollout
 from askwise.core.policy import Choice, Mixture, free_first, greedy, uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
-from askwise.family.inference import TIE, own_share, proposed
+from askwise.family.config import DESIGN
+from askwise.family.inference import own_share, proposed
 from askwise.family.network import FamilyNetwork, FourierFeatures, PiecewiseLinear
 from askwise.paper.network import NetworkValues, QNetwork
 
@@ -52,7 +53,7 @@ def torch_values(model, point):
 
 def encoding_of(made):
     """The module whose buffers are among a family's weights."""
-    parts = {k.removeprefix("encode."): torch.from_numpy(v) for k, v in made.weights.items() if k.startswith("encode.")}
+    parts = {k.removeprefix("encoding."): torch.from_numpy(v) for k, v in made.weights.items() if k.startswith("encoding.")}
     if not parts:
         return None
     kind = FourierFeatures if "rate" in parts else PiecewiseLinear
@@ -93,7 +94,7 @@ class TorchFamily:
         q = np.empty(state.legal.shape, np.float32)
         q[:, :-F] = -decide.numpy()
         q[:, -F:] = np.minimum(-worth, -on[:, None]) - 1e3
-        q[np.arange(len(q)), pick - F] = -(on + TIE)
+        q[np.arange(len(q)), pick - F] = -(on + DESIGN.tie_margin)
         return q
 
 

@@ -18,7 +18,7 @@ from askwise.family.config import FamilyConfig
 from askwise.frontier.hull import Point
 from askwise.model import file
 
-QUICK = FamilyConfig(max_steps=150, width=16, bins=4, batch=32, cases=16, longest=4)
+QUICK = FamilyConfig(max_steps=150, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=4)
 BUDGETS = [None, Tradeoff(0.01), AverageBudget(2), HardBudget(3), HardBudget(0.5), AverageBudget(2) & HardBudget(4)]
 
 
@@ -180,10 +180,10 @@ def test_a_file_from_before_forecasts_is_still_read(fitted, tmp_path):
     path = tmp_path / "old.askwise"
     fitted.save(path)
     arrays, card = file._read(path, file.MODEL)
-    del arrays["family/forecast"]
+    del arrays["family/calibration"]
     file._write(path, file.MODEL, arrays, card)
     older = askwise.load(path)
-    assert (older.family.weights["forecast"] == calibration.as_judged()).all()
+    assert (older.family.weights["calibration"] == calibration.as_judged()).all()
     assert older.session().next().expected.cost >= 0
 
 

@@ -102,7 +102,7 @@ def test_written_is_not_said_of_what_cannot_be_read(cases, monkeypatch):
 @pytest.mark.parametrize("loss", [None, [[0, 1e15], [1e-12, 0]]], ids=str)
 def test_the_outermost_amounts_train_and_load(costs, loss, tmp_path):
     X, y = numbers(60)
-    quick = FamilyConfig(max_steps=20, width=16, batch=32, cases=8, snapshots=1)
+    quick = FamilyConfig(max_steps=20, width=16, prefix_batch=32, parallel_cases=8, interim_measurements=1)
     fitted = classifier(algorithm="family", config=quick, costs=costs, loss=loss, budget=Tradeoff("1e-12")).fit(X, y)
     fitted.save(tmp_path / "m")
     assert askwise.load(tmp_path / "m").acquire(X).tests == fitted.acquire(X).tests

@@ -74,11 +74,11 @@ def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budg
     problem, more = _parts(X, y, known, loss, prices)
     schema, scale = problem.schema, Scale.of(problem)
     with torch.random.fork_rng(devices=[]):
-        network = FamilyNetwork(schema, 16, encoding(problem, FamilyConfig(bins=bins, waves=waves)))
+        network = FamilyNetwork(schema, 16, encoding(problem, FamilyConfig(bins=bins, frequencies=waves)))
     weights = weights_of(_shaken(network, seed, spread))
-    weights["judge.4.weight"] *= 0.03  # so that values are as large as those of trained networks
-    weights["judge.4.bias"] *= 0.3
-    weights["judge.4.bias"][:-4] -= 0.3  # and that it likes to go on
+    weights["value_head.4.weight"] *= 0.03  # so that values are as large as those of trained networks
+    weights["value_head.4.bias"] *= 0.3
+    weights["value_head.4.bias"][:-4] -= 0.3  # and that it likes to go on
     rank = np.random.default_rng(seed).permutation(schema.n_tests)
     made = Family(weights, scale, rank, problem.loss, schema.owner, list_prices(schema))
     lams, prefixes = (scale.high, scale.high / 30, scale.high, scale.low), (0, None, 2, None)

@@ -20,7 +20,9 @@ QUICK = TrainConfig(
     window_epochs=2,
     explore_epochs=1,
 )  # fmt: skip
-QUICK_FAMILY = FamilyConfig(max_steps=200, width=32, batch=64, cases=16, snapshots=1, learning_rate=5e-3)
+QUICK_FAMILY = FamilyConfig(
+    max_steps=200, width=32, prefix_batch=64, parallel_cases=16, interim_measurements=1, learning_rate=5e-3
+)
 COSTS = {"age": "0.1", "pressure": 1, "smoker": "0.2", "colour": "0.7", "town": "0.3", "index": "0.1"}
 SETUP = {"lab": ("0.5", ["pressure", "colour"])}
 DERIVED = {"index": ["age", "pressure"]}

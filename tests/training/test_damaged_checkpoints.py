@@ -10,7 +10,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError
 from askwise.methods import family, paper
 
-QUICK = FamilyConfig(max_steps=30, width=8, batch=16, cases=8, snapshots=2)
+QUICK = FamilyConfig(max_steps=30, width=8, prefix_batch=16, parallel_cases=8, interim_measurements=2)
 SMALL = TrainConfig(
     epoch=2, window_epochs=1, max_epochs=2, parallel_cases=4, batch_steps=16, memory_episodes=20, pretrain_steps=4, width=8
 )

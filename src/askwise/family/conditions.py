@@ -9,10 +9,7 @@ import numpy as np
 
 from askwise.core.arrays import Doubles, Floats
 from askwise.core.problem import Problem, Schema
-
-HATS = 16  # knots on the axes of price and budget
-CONDITIONS = 2 * HATS + 1
-FEW = 64  # up to so many tests it is seen exactly which of them could be paid one after the other
+from askwise.family.config import DESIGN
 
 
 @dataclass(frozen=True)
@@ -43,11 +40,11 @@ class Scale:
 
     def conditions(self, lam: Doubles, left: Doubles | None) -> Floats:
         """B, 33: price and budget left on logarithmic axes, as hat functions, and whether there is no budget to mind."""
-        out = np.zeros((len(lam), CONDITIONS), np.float32)
-        out[:, :HATS] = _hats(lam, self.least, self.high)
+        knots, out = DESIGN.knots, np.zeros((len(lam), DESIGN.conditions), np.float32)
+        out[:, :knots] = _hats(lam, self.least, self.high)
         free = np.ones(len(lam), bool) if left is None else left >= self.total
         if left is not None:
-            out[:, HATS:-1] = _hats(left, self.cheapest / 2, self.total) * ~free[:, None]
+            out[:, knots:-1] = _hats(left, self.cheapest / 2, self.total) * ~free[:, None]
         out[:, -1] = free
         return out
 
@@ -74,7 +71,7 @@ def affordable(alone: Doubles, price: Doubles, left: Doubles | None) -> Floats:
     alone: F, sorted: what each test costs alone; price: B, F: what each costs now.
     """
     F = len(alone)
-    if F > FEW:
+    if DESIGN.few_tests < F:
         return np.empty((len(price), 0), np.float32)
     if left is None:
         return np.ones(price.shape, np.float32)
@@ -84,8 +81,8 @@ def affordable(alone: Doubles, price: Doubles, left: Doubles | None) -> Floats:
 
 
 def _hats(x: Doubles, low: float, high: float) -> Doubles:
-    """B, HATS: 1 at a knot, falling linearly to 0 at the knots beside it."""
+    """B, knots: 1 at a knot, falling linearly to 0 at the knots beside it."""
     span = max(math.log(high / low), 1e-9)
-    at = np.log(np.clip(x, low, high) / low) / span * (HATS - 1)
-    hats: Doubles = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(HATS)))
+    at = np.log(np.clip(x, low, high) / low) / span * (DESIGN.knots - 1)
+    hats: Doubles = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(DESIGN.knots)))
     return hats

@@ -11,6 +11,40 @@ Part = Annotated[float, Real(at_least=0, below=1, noun="a share")]
 
 
 @dataclass(frozen=True)
+class FamilyDesign:
+    """What training, a saved model and every use of it must agree on: another value needs another version of model files."""
+
+    knots: int = 16
+    """Hat functions on each of the two axes, of the tradeoff and of the budget left."""
+    few_tests: int = 64
+    """Up to so many tests the value head sees exactly what would be affordable after each of them, and judges each on its own."""
+    candidates: int = 8
+    """So many tests compete: the best of many noisy values would be the luckiest one."""
+    tie_margin: float = 1e-4
+    """Scaled loss that continuing must save, so that a tie is broken towards deciding."""
+    gap_limit: float = 5.0
+    """A selector logit counts as at most this far behind the best."""
+    gap_offset: float = 4.0
+    """A gap of one logit counts softplus(-gap_offset) at first."""
+    cost_offset: float = 2.0
+    """The share of the cost bound that is still to be paid is softplus(-cost_offset) at first."""
+    top_classes: int = 3
+    """So many of the largest class probabilities are shown to the value head in falling order."""
+    value_width: int = 128
+    """Width of the value head's hidden layers."""
+    temperature_width: int = 16
+    """Width of the hidden layer that gives the temperature."""
+
+    @property
+    def conditions(self) -> int:
+        """Inputs that say the tradeoff and the budget left: both axes, and whether there is no budget."""
+        return 2 * self.knots + 1
+
+
+DESIGN = FamilyDesign()
+
+
+@dataclass(frozen=True)
 class FamilyConfig:
     """Settings of one training run. Every schedule is a share of the whole, which is counted in steps or, where there is a time
     limit, in seconds."""
@@ -21,14 +55,14 @@ class FamilyConfig:
     """Width of the hidden layers."""
     bins: Count = 0
     """Quantile bins per column; 0: values as they are."""
-    waves: Count = 0
+    frequencies: Count = 0
     """Sines, and as many cosines, per column, where there are no bins."""
-    trial: Count = 0
+    encoding_trial_steps: Count = 0
     """Steps after which bins are compared with values as they are, with waves if there are any, on held-out prefixes; the better
     one goes on. 0: no trial."""
-    batch: Size = 256
+    prefix_batch: Size = 256
     """States on prefixes of the order in each step; half as many once tests are chosen too."""
-    cases: Size = 128
+    parallel_cases: Size = 128
     """Cases in progress in each step, half as many again of the validation rows."""
     prefix_share: Part = 0.35
     """Share of the time that goes to the classifier alone, on prefixes, unless it begins to overfit before."""
@@ -39,19 +73,19 @@ class FamilyConfig:
     """The length of a prefix is u to this power, u uniform on (0, 1), times the number of tests."""
     learning_rate: Amount = 1e-3
     """Of the classifier on prefixes; constant over the first half, then falling to 0."""
-    later_rate: Amount = 1e-4
+    finetune_rate: Amount = 1e-4
     """Of the classifier once tests are chosen too."""
-    choose_rate: Amount = 5e-4
+    selector_rate: Amount = 5e-4
     """Of the network that chooses tests."""
-    judge_rate: Amount = 1e-3
+    value_rate: Amount = 1e-3
     """Of the network that judges them."""
     weight_decay: Amount = 1e-4
     """Of all networks."""
     averaging: Part = 0.999
     """Networks are averaged over about 1 / (1 - this) steps."""
-    longest: Size = 100
+    max_tests: Size = 100
     """Most tests that a case in training buys, unless it starts deeper."""
-    snapshots: Size = 8
+    interim_measurements: Size = 8
     """How often the family is measured on validation rows; the best is kept."""
     measure_rows: Count = 1_000
     """Measure on at most this many validation rows while training; 0: on all."""
@@ -68,33 +102,33 @@ class FamilyConfig:
             return cls(
                 max_steps=40_000,
                 width=512,
-                cases=256,
+                parallel_cases=256,
                 prefix_share=0.25,
                 prefix_steps=12_000,
                 prefix_power=4.0,
-                later_rate=5e-4,
-                longest=60,
+                finetune_rate=5e-4,
+                max_tests=60,
             )
         if rows > 20_000:
             return cls(
                 max_steps=40_000,
                 width=256,
                 bins=16,
-                waves=8,
-                trial=300,
-                batch=512,
-                cases=512,
+                frequencies=8,
+                encoding_trial_steps=300,
+                prefix_batch=512,
+                parallel_cases=512,
                 learning_rate=2e-3,
-                later_rate=5e-4,
+                finetune_rate=5e-4,
                 prefix_steps=12_000,
-                longest=30,
+                max_tests=30,
             )
         return cls(
             max_steps=min(max(4 * rows, 200), 6_000),
             width=64 if rows < 500 else 128,
             bins=16,
-            trial=300,
-            batch=min(max(rows, 64), 256),
+            encoding_trial_steps=300,
+            prefix_batch=min(max(rows, 64), 256),
         )
 
     @classmethod

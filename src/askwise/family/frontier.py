@@ -211,7 +211,7 @@ def some_caps(schema: Schema, scale: Scale) -> list[int]:
 def goes_too_far(trainer: FamilyTrainer, problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> bool:
     """Whether it buys more than it has learned to choose; that is what the prefixes are for."""
     some = rows[:: -(-len(rows) // 50)]
-    return bool(rollout(problem, policy, cap, some).length.mean() > trainer.config.longest)
+    return bool(rollout(problem, policy, cap, some).length.mean() > trainer.config.max_tests)
 
 
 def well_priced(points: list[Point], spending: Callable[[Point], Point]) -> list[Point]:

@@ -20,13 +20,11 @@ from askwise.core.costs import CostFunction
 from askwise.core.episode import State
 from askwise.core.policy import NEVER, Greedy, View
 from askwise.family import calibration
-from askwise.family.conditions import CONDITIONS, FEW, Scale, affordable
+from askwise.family.conditions import Scale, affordable
+from askwise.family.config import DESIGN
 
-BREADTH = 8  # so many proposed tests are compared: the best of many noisy values would be the luckiest
-LEAN = 4.0  # what a score counts at first: softplus(-LEAN) for each unit
 NOTHING = np.empty((1, 0), np.float32)
 ENCODINGS = ("low", "slope", "rate", "phase")  # the first two are of bins, the others of waves
-TIE = 1e-4  # in stakes: going on must be worth this much, so that a tie is broken towards stopping
 
 
 class Outlook(NamedTuple):
@@ -103,11 +101,11 @@ class FamilyValues:
         self.loss = (loss / scale.loss_scale).astype(dtype)
         self.worst = self.loss.max()
         self.alone = alone
-        self.classes, self.tests = (layer(weights, name, dtype) for name in ("classes", "tests"))
-        self.prior, self.forecast = weights["prior"].astype(dtype), weights["forecast"].astype(float)
-        self.judge, self.temper = layers(weights, "judge", dtype), layers(weights, "temper", dtype)
-        self.encode = _Encode(weights, owner, dtype)
-        self.trunks = trunks or (_Dense(weights, "classify", dtype), _Dense(weights, "choose", dtype))
+        self.class_logits, self.test_logits = (layer(weights, name, dtype) for name in ("class_logits", "test_logits"))
+        self.prior, self.calibration = weights["prior"].astype(dtype), weights["calibration"].astype(float)
+        self.value_head, self.temperature = layers(weights, "value_head", dtype), layers(weights, "temperature", dtype)
+        self.encoding = _Encode(weights, owner, dtype)
+        self.trunks = trunks or (_Dense(weights, "classifier", dtype), _Dense(weights, "selector", dtype))
 
     def decide(self, values: Array, mask: Array) -> Array:
         """B, K: expected loss of each decision."""
@@ -116,19 +114,19 @@ class FamilyValues:
 
     def believe(self, values: Array, mask: Array) -> Array:
         """B, K: class probabilities."""
-        return self._believe(self.encode(values, mask), mask)[1]
+        return self._believe(self.encoding(values, mask), mask)[1]
 
     def outlook(self, state: State) -> Outlook:
         """Everything the networks say."""
-        mask, seen = state.mask, self.encode(state.values, state.mask)
+        mask, seen = state.mask, self.encoding(state.values, state.mask)
         conditions, reach, apart = self._limits(state)
         hidden, belief = self._believe(seen, mask)
         decide = belief @ self.loss
         guide = self.trunks[1](seen, conditions)
-        scores = guide @ self.tests[0] + self.tests[1]
+        scores = guide @ self.test_logits[0] + self.test_logits[1]
         stop = decide.min(1, keepdims=True)
         assert state.price is not None
-        (first, _), *rest = self.judge
+        (first, _), *rest = self.value_head
         out = np.concatenate([summary(belief, stop), hidden, guide, mask], 1, dtype=self.dtype) @ first[: -self._beside]
         out += apart
         for matrix, bias in rest:
@@ -139,7 +137,7 @@ class FamilyValues:
         price = (state.price * (self.lam / self.scale.loss_scale)).astype(out.dtype)
         legal = state.legal[:, -F:]
         offers, late = proposed(scores, legal)
-        late *= softplus(out[:, F + 3 : F + 4] - LEAN)
+        late *= softplus(out[:, F + 3 : F + 4] - DESIGN.gap_offset)
         late += stop
         late += price
         worth = late + own_share(F) * out[:, :F]
@@ -154,7 +152,7 @@ class FamilyValues:
             pick,
             worth[B, pick] + out[:, F],
             stop[:, 0] + out[:, F + 1],
-            now + reach * softplus(out[:, F + 2] - 2),
+            now + reach * softplus(out[:, F + 2] - DESIGN.cost_offset),
             ask,
             offers,
             stop,
@@ -173,7 +171,7 @@ class FamilyValues:
         return self._limited(1, None, affordable(self.alone, np.zeros((1, len(self.alone))), None))
 
     def _limited(self, B: int, left: Doubles | None, rooms: Floats) -> tuple[Array, Array, Array]:
-        lam, (first, bias) = np.full(B, self.lam), self.judge[0]
+        lam, (first, bias) = np.full(B, self.lam), self.value_head[0]
         conditions = self.scale.conditions(lam, left)
         apart = np.concatenate([conditions, rooms], 1, dtype=self.dtype) @ first[-self._beside :] + bias
         return conditions, self.scale.reach(lam, left).astype(self.dtype), apart
@@ -181,13 +179,13 @@ class FamilyValues:
     @property
     def _beside(self) -> int:
         """How many of the judge's inputs are about price and budget; they come last."""
-        return CONDITIONS + (len(self.alone) if len(self.alone) <= FEW else 0)
+        return DESIGN.conditions + (len(self.alone) if len(self.alone) <= DESIGN.few_tests else 0)
 
     def _believe(self, seen: Array, mask: Array) -> tuple[Array, Array]:
         """The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
         hidden = self.trunks[0](seen, NOTHING)
-        logits = hidden @ self.classes[0] + self.classes[1]
-        (first, bias), (second, offset) = self.temper
+        logits = hidden @ self.class_logits[0] + self.class_logits[1]
+        (first, bias), (second, offset) = self.temperature
         cooled = np.tanh(sureness(softmax(logits), mask) @ first + bias) @ second + offset
         return hidden, softmax(self.prior + (logits - self.prior) / np.exp(cooled))
 
@@ -211,7 +209,7 @@ class FamilyValues:
 
     def expected(self, seen: Outlook, state: State) -> tuple[Array, Array]:
         """B and B: if one goes on, the loss at the end, in stakes, and payments to come, in money: as judged, and set right."""
-        loss, cost = self.forecast @ self.judged(seen, state.left).T
+        loss, cost = self.calibration @ self.judged(seen, state.left).T
         assert state.price is not None
         now = state.price[np.arange(len(loss)), seen.pick]
         return np.minimum(np.maximum(loss, 0), self.worst), np.maximum(cost * self.scale.total, now)
@@ -231,7 +229,7 @@ class FamilyValues:
         if seen.ask is not None:
             q[:, K] = -seen.ask
         q[:, -F:] = np.minimum(-seen.worth, -seen.on[:, None]) - 1e3
-        q[np.arange(len(q)), seen.pick - F] = -(seen.on + TIE)
+        q[np.arange(len(q)), seen.pick - F] = -(seen.on + DESIGN.tie_margin)
         return q
 
 
@@ -286,8 +284,8 @@ class _Encode:
     """B, E + F: values, in bins, with waves or as they are, 0 where unknown, and the mask; what both large networks look at."""
 
     def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any) -> None:
-        self.dtype, self.source = dtype, weights.get("encode.source")
-        self.parts = {name: weights[f"encode.{name}"].astype(dtype) for name in ENCODINGS if f"encode.{name}" in weights}
+        self.dtype, self.source = dtype, weights.get("encoding.source")
+        self.parts = {name: weights[f"encoding.{name}"].astype(dtype) for name in ENCODINGS if f"encoding.{name}" in weights}
         if self.source is not None:
             self.owner = owner[self.source]
 
@@ -354,7 +352,7 @@ def summary(belief: Array, stop: Array) -> Array:
 
 def own_share(tests: int) -> float:
     """How much of what is judged of a test is about it alone, rather than about its score: of many tests each is seen rarely."""
-    return min(1.0, FEW / tests)
+    return min(1.0, DESIGN.few_tests / tests)
 
 
 def proposed(scores: Array, legal: Array) -> tuple[Array, Array]:
@@ -362,10 +360,10 @@ def proposed(scores: Array, legal: Array) -> tuple[Array, Array]:
     allowed = np.where(legal, scores, -np.inf).astype(scores.dtype, copy=False)
     late = allowed.max(1, keepdims=True) - scores
     np.maximum(late, 0, out=late)
-    np.minimum(late, 5, out=late)
-    if scores.shape[1] <= BREADTH:
+    np.minimum(late, DESIGN.gap_limit, out=late)
+    if scores.shape[1] <= DESIGN.candidates:
         return legal, late
-    least = np.partition(allowed, -BREADTH, 1)[:, -BREADTH, None]
+    least = np.partition(allowed, -DESIGN.candidates, 1)[:, -DESIGN.candidates, None]
     return legal & (allowed >= least), late
 
 

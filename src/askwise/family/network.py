@@ -16,9 +16,8 @@ from askwise.core.arrays import Ints
 from askwise.core.episode import Cases
 from askwise.core.problem import Problem, Schema
 from askwise.family.calibration import as_judged
-from askwise.family.conditions import CONDITIONS, FEW
-from askwise.family.config import FamilyConfig
-from askwise.family.inference import LEAN, Trunk, encode, own_share
+from askwise.family.config import DESIGN, FamilyConfig
+from askwise.family.inference import Trunk, encode, own_share
 
 SOME = 2_000  # rows in which the values of a column are counted
 NORMAL = 2.563  # deviations of a normal distribution between its first and its last tenth
@@ -71,100 +70,103 @@ class FamilyNetwork(nn.Module):
 
     owner: Tensor
     prior: Tensor  # K: logarithms
-    forecast: Tensor  # see `forecast`; what the last networks expect is compared with what comes
+    calibration: Tensor  # see `calibration`; what the last networks expect is compared with what comes
 
     def __init__(
         self, schema: Schema, width: int, encode: PiecewiseLinear | FourierFeatures | None = None, encoder: Encoder | None = None
     ) -> None:
         super().__init__()
         K, F = schema.n_classes, schema.n_tests
-        self.encode = encode if encoder is None else None
+        self.encoding = encode if encoder is None else None
         self.register_buffer("prior", torch.zeros(K))
-        self.register_buffer("forecast", torch.from_numpy(as_judged()).float())
+        self.register_buffer("calibration", torch.from_numpy(as_judged()).float())
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
-        columns = len(schema.columns) if self.encode is None else len(self.encode.owner)
-        self.classify: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
-        self.choose: nn.Module = (
-            stack(columns + F + CONDITIONS, width) if encoder is None else Conditioned(encoder(schema, width), schema, width)
+        columns = len(schema.columns) if self.encoding is None else len(self.encoding.owner)
+        self.classifier: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
+        self.selector: nn.Module = (
+            stack(columns + F + DESIGN.conditions, width)
+            if encoder is None
+            else Conditioned(encoder(schema, width), schema, width)
         )
-        hidden = width if encoder is None else encoded_width(self.classify, schema)
-        self.classes = nn.Linear(hidden, K)
-        self.tests = nn.Linear(width, F)
+        hidden = width if encoder is None else encoded_width(self.classifier, schema)
+        self.class_logits = nn.Linear(hidden, K)
+        self.test_logits = nn.Linear(width, F)
         outputs = F + 4 if schema.external_needs is None else F + 5
-        seen = K + 5 + hidden + width + F + CONDITIONS + (F if F <= FEW else 0)
-        self.judge = nn.Sequential(*stack(seen, 128, depth=2), nn.Linear(128, outputs))
-        self.temper = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
-        for net in (self.temper, self.judge):  # belief as it is, and nothing to be gained by going on
+        seen = K + DESIGN.top_classes + 2 + hidden + width + F + DESIGN.conditions + (F if DESIGN.few_tests >= F else 0)
+        self.value_head = nn.Sequential(*stack(seen, DESIGN.value_width, depth=2), nn.Linear(DESIGN.value_width, outputs))
+        warm = DESIGN.temperature_width
+        self.temperature = nn.Sequential(nn.Linear(4, warm), nn.Tanh(), nn.Linear(warm, 1))
+        for net in (self.temperature, self.value_head):  # belief as it is, and nothing to be gained by going on
             for last in list(net[-1].parameters()):
                 nn.init.zeros_(last)
 
     def inputs(self, values: Tensor, mask: Tensor) -> Tensor:
         """B, E + F: encoded values where known, and the mask."""
-        if self.encode is None:
+        if self.encoding is None:
             return torch.cat([values * mask[:, self.owner], mask], 1)
-        return torch.cat([self.encode(values) * mask[:, self.encode.owner], mask], 1)
+        return torch.cat([self.encoding(values) * mask[:, self.encoding.owner], mask], 1)
 
     def logits(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """B, K before the softmax, and the last hidden layer."""
-        hidden = self.classify(inputs)
-        return self.classes(hidden), hidden
+        hidden = self.classifier(inputs)
+        return self.class_logits(hidden), hidden
 
     def belief(self, logits: Tensor, mask: Tensor) -> Tensor:
         """B, K: logarithms of tempered class probabilities."""
         plain = logits.detach().log_softmax(1)
         held = mask.mean(1, keepdim=True)
         sure = torch.cat([held, held.sqrt(), plain.max(1, keepdim=True).values.exp(), entropy(plain)], 1)
-        cooled: Tensor = self.prior + (logits - self.prior) / self.temper(sure).exp()
+        cooled: Tensor = self.prior + (logits - self.prior) / self.temperature(sure).exp()
         return cooled.log_softmax(1)
 
     def scores(self, inputs: Tensor, conditions: Tensor) -> tuple[Tensor, Tensor]:
         """B, F: those with the largest are proposed; and the last hidden layer."""
-        guide = self.choose(torch.cat([inputs, conditions], 1))
-        return self.tests(guide), guide
+        guide = self.selector(torch.cat([inputs, conditions], 1))
+        return self.test_logits(guide), guide
 
     def judged(
         self, log_belief: Tensor, hidden: Tensor, guide: Tensor, stop: Tensor, behind: Tensor, *rest_of_it: Tensor
     ) -> Judged:
         """`behind`: B, F, how far the scores are behind the best; `rest_of_it`: mask, conditions, what is affordable."""
-        belief, F = log_belief.exp(), self.tests.out_features
-        top = belief.topk(min(3, belief.shape[1]), 1).values
-        top = functional.pad(top, (0, 3 - top.shape[1]))
-        out = self.judge(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, *rest_of_it], 1))
+        belief, F = log_belief.exp(), self.test_logits.out_features
+        top = belief.topk(min(DESIGN.top_classes, belief.shape[1]), 1).values
+        top = functional.pad(top, (0, DESIGN.top_classes - top.shape[1]))
+        out = self.value_head(torch.cat([belief, top, entropy(log_belief), stop[:, None], hidden, guide, *rest_of_it], 1))
         rest, luck, ends, more, lean, *ask = out.split([F] + [1] * (out.shape[1] - F), 1)
-        late = functional.softplus(lean - LEAN) * behind
+        late = functional.softplus(lean - DESIGN.gap_offset) * behind
         return Judged(
             stop[:, None] + own_share(F) * rest + late,
             luck[:, 0],
             stop + ends[:, 0],
-            functional.softplus(more[:, 0] - 2),
+            functional.softplus(more[:, 0] - DESIGN.cost_offset),
             ask[0][:, 0] if ask else None,
         )
 
     @torch.no_grad()
     def follow(self, rank: Ints) -> None:
         """From the classifier to a policy that follows the order: its trunk is copied, the order becomes the bias."""
-        if isinstance(self.choose, Conditioned):
-            self.choose.start_from(self.classify)
+        if isinstance(self.selector, Conditioned):
+            self.selector.start_from(self.classifier)
         else:
-            for mine, theirs in zip(self.choose.children(), self.classify.children(), strict=True):
+            for mine, theirs in zip(self.selector.children(), self.classifier.children(), strict=True):
                 if isinstance(mine, nn.Linear) and isinstance(theirs, nn.Linear):
                     mine.weight.zero_()
                     mine.weight[:, : theirs.in_features] = theirs.weight
                     mine.bias.copy_(theirs.bias)
-        self.tests.weight.zero_()
-        self.tests.bias.copy_(torch.from_numpy(-3.0 * rank / len(rank)))
+        self.test_logits.weight.zero_()
+        self.test_logits.bias.copy_(torch.from_numpy(-3.0 * rank / len(rank)))
 
     def trunks(self) -> tuple[Trunk, Trunk]:
         """Both large networks as functions of arrays, for `FamilyValues` where the encoder is the user's own."""
 
         @torch.inference_mode()
         def classify(seen: np.ndarray, _: np.ndarray) -> np.ndarray:
-            return np.asarray(self.classify(torch.from_numpy(seen).float()).numpy())
+            return np.asarray(self.classifier(torch.from_numpy(seen).float()).numpy())
 
         @torch.inference_mode()
         def choose(seen: np.ndarray, conditions: np.ndarray) -> np.ndarray:
             both = torch.cat([torch.from_numpy(seen).float(), torch.from_numpy(conditions).expand(len(seen), -1)], 1)
-            return np.asarray(self.choose(both).numpy())
+            return np.asarray(self.selector(both).numpy())
 
         return classify, choose
 
@@ -248,7 +250,7 @@ def encoding(problem: Problem, config: FamilyConfig) -> PiecewiseLinear | Fourie
     """How columns are shown to the networks; None: as they are."""
     if config.bins:
         return PiecewiseLinear(problem, config.bins)
-    return FourierFeatures(problem, config.waves) if config.waves else None
+    return FourierFeatures(problem, config.frequencies) if config.frequencies else None
 
 
 class Conditioned(nn.Module):
@@ -258,7 +260,7 @@ class Conditioned(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.inputs = len(schema.columns) + schema.n_tests
-        self.mix = nn.Linear(encoded_width(encoder, schema) + CONDITIONS, width)
+        self.mix = nn.Linear(encoded_width(encoder, schema) + DESIGN.conditions, width)
 
     def start_from(self, other: nn.Module) -> None:
         self.encoder.load_state_dict(other.state_dict())

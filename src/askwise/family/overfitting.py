@@ -17,7 +17,7 @@ from askwise.family.states import Starts
 ROWS = 1_000
 TEMPERATURES = (1.0, 1.3, 1.7, 2.2, 3.0)
 WORSE = 1.05  # times the least surprise so far
-PARTS = ("classify.", "classes.")
+PARTS = ("classifier.", "class_logits.")
 
 
 class OverfitMonitor:

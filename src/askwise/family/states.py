@@ -11,8 +11,7 @@ from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.missingness import lost
 from askwise.core.problem import Problem, Schema
 from askwise.family.conditions import Scale
-from askwise.family.config import FamilyConfig
-from askwise.family.inference import BREADTH
+from askwise.family.config import DESIGN, FamilyConfig
 
 FREE = 2  # times the cost of everything: a hard budget that never binds, as more than everything is always left
 REFUSES, KNOWS, DEEP = 0.15, 0.15, 0.25  # shares of cases that refuse tests, know some already, or begin on a prefix of the order
@@ -50,7 +49,7 @@ class Starts:
         n, F = len(row), self.schema.n_tests
         mask: Bools = self.rank < np.round(F * rng.random((n, 1)) ** self.config.prefix_power)
         mask = mask ^ (rng.random((n, F), dtype=np.float32) < 0.15 * rng.random((n, 1), dtype=np.float32) ** 2)
-        any_set = np.flatnonzero(rng.random(n) < (0.1 if F > BREADTH else 0.4))  # of few tests there are few sets
+        any_set = np.flatnonzero(rng.random(n) < (0.1 if DESIGN.candidates < F else 0.4))  # of few tests there are few sets
         mask[any_set] = rng.random((len(any_set), F)) < rng.random((len(any_set), 1)) ** 2
         if problem.available is not None:
             mask &= problem.available[row]
@@ -91,5 +90,5 @@ class Starts:
         spent = costs.cost(mask, None if problem.known is None else problem.known[row])
         cap = np.where(capped, cap + spent, FREE * costs.total)
         lam[capped & (rng.random(n) < 0.5)] = self.scale.least  # a hard budget and nothing else
-        life = np.ceil(min(self.config.longest, F) * rng.random(n) ** 2).astype(np.int64)
+        life = np.ceil(min(self.config.max_tests, F) * rng.random(n) ** 2).astype(np.int64)
         return Live(row, mask, lam, cap, refused, life, np.zeros(n, np.int64))

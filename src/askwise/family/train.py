@@ -27,9 +27,9 @@ from askwise.core.arrays import Arrays, Bools, Doubles, Ints
 from askwise.core.episode import Cases
 from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
-from askwise.family.conditions import FEW, Scale, affordable, list_prices
-from askwise.family.config import FamilyConfig
-from askwise.family.inference import BREADTH, TIE, Family, FamilyValues, proposed
+from askwise.family.conditions import Scale, affordable, list_prices
+from askwise.family.config import DESIGN, FamilyConfig
+from askwise.family.inference import Family, FamilyValues, proposed
 from askwise.family.network import FamilyNetwork, Seen, View, encoding, own_trunks
 from askwise.family.overfitting import OverfitMonitor
 from askwise.family.states import Live, Starts
@@ -94,13 +94,13 @@ class FamilyTrainer:
         shares = np.bincount(problem.y, often, minlength=problem.schema.n_classes) + 0.5
         self.network.prior.copy_(torch.from_numpy(np.log(shares / shares.sum())))
         with torch.no_grad():  # however short the run, it knows which classes are frequent
-            self.network.classes.bias.copy_(self.network.prior)
+            self.network.class_logits.bias.copy_(self.network.prior)
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
-        self.optimiser = self._adam([("classify", config.learning_rate), ("classes", config.learning_rate)])
+        self.optimiser = self._adam([("classifier", config.learning_rate), ("class_logits", config.learning_rate)])
         # each held-out case looks at several tests, so that half as many are enough
         self.starts = Starts(self.schema, self.scale, self.rank, config, np.zeros(len(order)) if lacking is None else lacking)
         self.watch = OverfitMonitor(self.validation, self.starts, seed)
-        sizes = (problem, config.cases), (validation, -(-config.cases // 2))
+        sizes = (problem, config.parallel_cases), (validation, -(-config.parallel_cases // 2))
         self.live = [self.starts.fresh(p, n, self.rng) for p, n in sizes]
 
     # ------------------------------------------------------------------ the loop
@@ -111,8 +111,8 @@ class FamilyTrainer:
         with own_random_numbers(self):
             worse = self.phase != JUDGING and not self.frozen and self.step % CHECK == 0 and self.watch.overfits(self.mean)
             # of few tests the sets that are chosen are others than prefixes, and slow learning on them still pays
-            if worse and (self.phase == PREFIXES or self.schema.n_tests > FEW):
-                self._go_back(stay=self.schema.n_tests > FEW)
+            if worse and (self.phase == PREFIXES or self.schema.n_tests > DESIGN.few_tests):
+                self._go_back(stay=self.schema.n_tests > DESIGN.few_tests)
             if self.phase == PREFIXES and (self.done >= self._end() or worse):
                 self._begin(CHOOSING)
             if self.phase == CHOOSING and self.done >= self._end():
@@ -138,16 +138,16 @@ class FamilyTrainer:
         """The averaged networks stay. The policy follows the order at first; in the end classes and proposals stand still and the
         judge sees them as they will be used."""
         self.network.load_state_dict(self.mean.state_dict())
-        later, choose, judge = self.config.later_rate, self.config.choose_rate, self.config.judge_rate
-        rates = {"judge": judge, "temper": 1e-3}
+        later, choose, judge = self.config.finetune_rate, self.config.selector_rate, self.config.value_rate
+        rates = {"value_head": judge, "temperature": 1e-3}
         if phase == CHOOSING:
             self.network.follow(self.rank)
             self.mean.load_state_dict(self.network.state_dict())
             later = 0.0 if self.frozen else later
-            rates = {"classify": later, "classes": later, "choose": choose, "tests": choose, **rates}
+            rates = {"classifier": later, "class_logits": later, "selector": choose, "test_logits": choose, **rates}
         self.network.zero_grad()  # of parts that no longer learn too: gradients are clipped together
         if phase == JUDGING:  # many cases a step: what is learned last should be least noisy
-            self.live[1] = self.starts.fresh(self.validation, 2 * self.config.cases, self.rng)
+            self.live[1] = self.starts.fresh(self.validation, 2 * self.config.parallel_cases, self.rng)
         self.optimiser = self._adam(list(rates.items()))
         self.phase, self.since = phase, (self.step, self.done)
 
@@ -167,7 +167,11 @@ class FamilyTrainer:
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if self.phase != PREFIXES:
-            small = [p for name in ("choose", "tests", "judge", "temper") for p in getattr(self.network, name).parameters()]
+            small = [
+                p
+                for name in ("selector", "test_logits", "value_head", "temperature")
+                for p in getattr(self.network, name).parameters()
+            ]
             nn.utils.clip_grad_norm_(small, 1.0)
         self.optimiser.step()
         # a mean over few steps while there are few
@@ -180,13 +184,13 @@ class FamilyTrainer:
 
     def _prefix_loss(self) -> Tensor:
         """Cross-entropy on prefixes of the order."""
-        size = self.config.batch if self.phase == PREFIXES else -(-self.config.batch // 2)
+        size = self.config.prefix_batch if self.phase == PREFIXES else -(-self.config.prefix_batch // 2)
         row = self.problem.draw(size, self.rng, by_loss_scale=False)
         mask = torch.from_numpy(self.starts.prefixes(self.problem, row, self.rng)).float()
         inputs = self.network.inputs(torch.from_numpy(self.problem.X[row]), mask)
-        self.network.classify.train()  # an encoder of the user's own may do otherwise while it learns
+        self.network.classifier.train()  # an encoder of the user's own may do otherwise while it learns
         logits, _ = self.network.logits(inputs)
-        self.network.classify.eval()
+        self.network.classifier.eval()
         return functional.cross_entropy(logits, self._labels(self.problem, row))
 
     # ------------------------------------------------------------------ cases in progress
@@ -253,7 +257,7 @@ class FamilyTrainer:
         now = seen.price.gather(1, pick[:, None])[:, 0]
         value = judged.rest.detach().gather(1, pick[:, None])[:, 0] + judged.luck
         on = (value + now).detach()
-        return View(log_belief, stop, judged, offers, pick, now, value, on, seen.open & (on + TIE < stop))
+        return View(log_belief, stop, judged, offers, pick, now, value, on, seen.open & (on + DESIGN.tie_margin < stop))
 
     def _soft_choice(self, seen: Seen, noisy: Tensor) -> Tensor:
         """What is not yet known after the next test, and its price."""
@@ -286,7 +290,7 @@ class FamilyTrainer:
             loss = loss + functional.mse_loss(view.judged.ends[case], ends)
             loss = loss + functional.mse_loss(view.judged.more[case], (paid / seen.reach[case]).clamp(max=2))
         # now and then any test, so that it is known what follows
-        at_random = self.rng.random(len(live.row)) < (0.15 if self.schema.n_tests > BREADTH else 0.3)
+        at_random = self.rng.random(len(live.row)) < (0.15 if self.schema.n_tests > DESIGN.candidates else 0.3)
         any_test = np.where(seen.legal.numpy(), self.rng.random(seen.legal.shape), -1).argmax(1)
         picked = np.where(at_random, any_test, view.pick.numpy())
         self._move(live, problem, seen, picked, ~view.goes_on.numpy())
@@ -295,7 +299,7 @@ class FamilyTrainer:
     def _some_tests(self, seen: Seen, view: View) -> tuple[Ints, Ints]:
         """Pairs of a case and a test to look at: all where there are few; else the best, others that are proposed, and any."""
         legal = seen.legal.numpy()
-        if legal.shape[1] <= BREADTH:
+        if legal.shape[1] <= DESIGN.candidates:
             case, test = np.nonzero(legal)
             return case, test
         rows = np.arange(len(legal))

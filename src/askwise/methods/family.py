@@ -160,8 +160,8 @@ def run(
             order = resume[0]["order"]
             if sorted(order.tolist()) != list(range(problem.schema.n_tests)):
                 raise StateError("the checkpoint is damaged: its order does not have every test once")
-            chosen = {name: resume[1]["run"].get(f"setting {name!r}", 0) for name in ("bins", "waves")}
-            tried = {**chosen, "trial": 0} if config.trial else {}
+            chosen = {name: resume[1]["run"].get(f"setting {name!r}", 0) for name in ("bins", "frequencies")}
+            tried = {**chosen, "encoding_trial_steps": 0} if config.encoding_trial_steps else {}
             trainer = FamilyTrainer(rows.learn, rows.judge, order, config.but(**tried), seed, encoder, rows.lacking)
             trainer.load(*resume)
             if kept.records:
@@ -172,7 +172,7 @@ def run(
     some = some_rows(len(validation), config.measure_rows, seed)
     most = min(config.frontier_rows or len(validation), len(validation))
     started, before, first = time.monotonic(), trainer.done, trainer.step  # the order is paid from the same purse
-    pause = (1 - config.prefix_share) / config.snapshots
+    pause = (1 - config.prefix_share) / config.interim_measurements
     aside = LAST / 2  # share of the time for the last measurements, until it is known how long they take
     while True:
         if time_limit is not None:
@@ -221,7 +221,7 @@ def run(
     last.begin(first, most)
     told = calibration.fitted(last.family, held_out, followed(last.tried))
     found = last.finish(None if time_limit is None else lambda: began + time_limit - time.monotonic())
-    weights = {**kept.weights, "forecast": told.astype(np.float32)}
+    weights = {**kept.weights, "calibration": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
     return Run(trainer, weights, found.points, found.kept, kept.records, time.monotonic() - called, stopped)
 
@@ -260,12 +260,12 @@ def begun(
     """A run that begins, with columns in bins or as they are, with waves if there are any, whichever is better in the first
     steps, at most so many seconds. Bins must be clearly better than plain values: they also learn faster where they are not
     better in the end."""
-    steps = min(config.trial, config.max_steps // 20)
+    steps = min(config.encoding_trial_steps, config.max_steps // 20)
     if not (steps and config.bins) or encoder is not None:
-        return FamilyTrainer(rows.learn, rows.judge, order, config.but(trial=0), seed, encoder, rows.lacking)
+        return FamilyTrainer(rows.learn, rows.judge, order, config.but(encoding_trial_steps=0), seed, encoder, rows.lacking)
     rivals = [
-        FamilyTrainer(rows.learn, rows.judge, order, config.but(**other, trial=0), seed, lacking=rows.lacking)
-        for other in ({"waves": 0}, {"bins": 0})
+        FamilyTrainer(rows.learn, rows.judge, order, config.but(**other, encoding_trial_steps=0), seed, lacking=rows.lacking)
+        for other in ({"frequencies": 0}, {"bins": 0})
     ]
     for rival in rivals:
         end = math.inf if seconds is None else time.monotonic() + seconds
@@ -274,7 +274,7 @@ def begun(
                 rival.done = 2 * TRIAL  # rates have risen
             rival.advance()
     in_bins, without = (rival.watch.surprise(rival.mean) for rival in rivals)
-    return rivals[0] if in_bins < (1.0 if config.waves else CLEARLY) * without else rivals[1]
+    return rivals[0] if in_bins < (1.0 if config.frequencies else CLEARLY) * without else rivals[1]
 
 
 def _state(trainer: FamilyTrainer, kept: Kept) -> State:

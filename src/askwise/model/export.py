@@ -16,8 +16,8 @@ import numpy as np
 from askwise.core.arrays import Array
 from askwise.core.policy import NEVER, Constant, Mixture
 from askwise.errors import InputError
-from askwise.family.conditions import FEW, HATS
-from askwise.family.inference import BREADTH, LEAN, TIE, FamilyValues, InOrder, own_share
+from askwise.family.config import DESIGN
+from askwise.family.inference import FamilyValues, InOrder, own_share
 from askwise.files import write_whole
 from askwise.model.model import LearnedModel
 from askwise.paper.numpy_network import DenseValues
@@ -268,11 +268,11 @@ def _encoded(g: _Graph, encode: Any, state: Mapping[str, str]) -> str:
 
 def _believe(g: _Graph, q: FamilyValues, seen: str, state: Mapping[str, str]) -> tuple[str, str]:
     hidden = g.layers(seen, q.trunks[0].layers)  # type: ignore[attr-defined]
-    logits = g.layers(hidden, [q.classes], last=False)
+    logits = g.layers(hidden, [q.class_logits], last=False)
     plain = g.softmax(logits)
     share = g("ReduceMean", state["mask"], axes=[1], keepdims=1)
     sure = g("Concat", share, g("Sqrt", share), g("ReduceMax", plain, axes=[1], keepdims=1), _entropy(g, plain), axis=1)
-    cooled = g.layers(sure, q.temper, last=False, act="Tanh")
+    cooled = g.layers(sure, q.temperature, last=False, act="Tanh")
     return hidden, g.softmax(g("Add", q.prior, g("Div", g("Sub", logits, q.prior), g("Exp", cooled))))
 
 
@@ -282,38 +282,38 @@ def _entropy(g: _Graph, belief: str) -> str:
 
 def _family(g: _Graph, model: LearnedModel, q: FamilyValues, state: Mapping[str, str]) -> tuple[str, str]:
     F, K, scale = model.schema.n_tests, model.schema.n_classes, q.scale
-    seen = _encoded(g, q.encode, state)
+    seen = _encoded(g, q.encoding, state)
     hidden, belief = _believe(g, q, seen, state)
     decide = g("MatMul", belief, q.loss)
     stop = g("ReduceMin", decide, axes=[1], keepdims=1)
     left = g("Unsqueeze", "left", np.array([1]))
     conditions = _conditions(g, q, left)
     guide = g.layers(g("Concat", seen, conditions, axis=1), q.trunks[1].layers)  # type: ignore[attr-defined]
-    scores = g.layers(guide, [q.tests], last=False)
+    scores = g.layers(guide, [q.test_logits], last=False)
     parts = [*_summary(g, belief, stop, K), hidden, guide, state["mask"], conditions]
-    if F <= FEW:  # the share of tests that could be paid with what is left once a test is bought
+    if DESIGN.few_tests >= F:  # the share of tests that could be paid with what is left once a test is bought
         rest = g("Add", g("Sub", left, "price"), np.float64(1e-9 * q.alone[-1]))
         paid = g("GreaterOrEqual", g("Unsqueeze", rest, np.array([2])), q.alone[None, None])
         parts.append(g.cast(g("Div", g.sum(g.cast(paid, DOUBLE), keep=False), np.float64(F)), FLOAT))
-    out = g.layers(g("Concat", *parts, axis=1), q.judge, last=False)
+    out = g.layers(g("Concat", *parts, axis=1), q.value_head, last=False)
     legal = state["legal"]
     price = g.cast(g("Mul", "price", np.float64(q.lam / scale.loss_scale)), FLOAT)
     lowest = g("Where", legal, scores, np.float32(-np.inf))
     top = g("ReduceMax", lowest, axes=[1], keepdims=1)
     some = g("Where", g("IsInf", top), np.float32(0), top)
-    behind = g("Clip", g("Sub", some, scores), np.float32(0), np.float32(5))
-    lean = g("Softplus", g("Sub", g.columns(out, F + 3, F + 4), np.float32(LEAN)))
+    behind = g("Clip", g("Sub", some, scores), np.float32(0), np.float32(DESIGN.gap_limit))
+    lean = g("Softplus", g("Sub", g.columns(out, F + 3, F + 4), np.float32(DESIGN.gap_offset)))
     judged = g("Add", stop, g("Mul", np.float32(own_share(F)), g.columns(out, 0, F)))
     worth = g("Add", g("Add", judged, g("Mul", lean, behind)), price)
     offers = legal
-    if F > BREADTH:
-        best = g.largest(lowest, BREADTH)
-        offers = g("And", legal, g("GreaterOrEqual", scores, g.columns(best, BREADTH - 1, BREADTH)))
+    if DESIGN.candidates < F:
+        best = g.largest(lowest, DESIGN.candidates)
+        offers = g("And", legal, g("GreaterOrEqual", scores, g.columns(best, DESIGN.candidates - 1, DESIGN.candidates)))
     pick = g("ArgMin", g("Where", offers, worth, np.float32(np.inf)), axis=1, keepdims=1)
     on = g("Add", g("GatherElements", worth, pick, axis=1), g.columns(out, F, F + 1))
     others = g("Sub", g("Neg", g("Max", worth, on)), np.float32(1e3))
     is_pick = g("Equal", np.arange(F)[None], pick)
-    tests = g("Where", is_pick, g("Neg", g("Add", on, np.float32(TIE))), others)
+    tests = g("Where", is_pick, g("Neg", g("Add", on, np.float32(DESIGN.tie_margin))), others)
     return g("Concat", g("Neg", decide), tests, axis=1), belief
 
 
@@ -326,12 +326,14 @@ def _summary(g: _Graph, belief: str, stop: str, K: int) -> list[str]:
 def _conditions(g: _Graph, q: FamilyValues, left: str) -> str:
     """`Scale.conditions`: the price is fixed, the budget left is an input; infinity is no budget."""
     scale = q.scale
-    price = scale.conditions(np.full(1, q.lam), None)[:, :HATS]
+    price = scale.conditions(np.full(1, q.lam), None)[:, : DESIGN.knots]
     low, high = scale.cheapest / 2, scale.total
     span = max(float(np.log(high / low)), 1e-9)
     at = g("Log", g("Div", g("Clip", left, np.float64(low), np.float64(high)), np.float64(low)))
-    at = g("Mul", g("Div", at, np.float64(span)), np.float64(HATS - 1))
-    hats = g("Max", np.float64(0), g("Sub", np.float64(1), g("Abs", g("Sub", at, np.arange(HATS, dtype=np.float64)[None]))))
+    at = g("Mul", g("Div", at, np.float64(span)), np.float64(DESIGN.knots - 1))
+    hats = g(
+        "Max", np.float64(0), g("Sub", np.float64(1), g("Abs", g("Sub", at, np.arange(DESIGN.knots, dtype=np.float64)[None])))
+    )
     free = g("GreaterOrEqual", left, np.float64(scale.total))
     hats = g("Where", free, np.float64(0), hats)
-    return g("Concat", g("Expand", price, _size(g, HATS)), g.cast(hats, FLOAT), g.cast(free, FLOAT), axis=1)
+    return g("Concat", g("Expand", price, _size(g, DESIGN.knots)), g.cast(hats, FLOAT), g.cast(free, FLOAT), axis=1)

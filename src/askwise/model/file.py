@@ -297,7 +297,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
 
 
 def _is_matrix(name: str) -> bool:
-    return name.endswith(".weight") or name in ("family/forecast", "loss", "member", "sources")
+    return name.endswith(".weight") or name in ("family/calibration", "loss", "member", "sources")
 
 
 def _classes(given: Any, sort: Any) -> tuple[Any, ...]:
@@ -314,9 +314,9 @@ def _classes(given: Any, sort: Any) -> tuple[Any, ...]:
 
 
 def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
-    weights = {"forecast": as_judged().astype(np.float32)}  # older files have none
+    weights = {"calibration": as_judged().astype(np.float32)}  # older files have none
     weights |= {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
-    _must(weights["forecast"].shape == as_judged().shape, "the forecast has the right shape")
+    _must(weights["calibration"].shape == as_judged().shape, "the forecast has the right shape")
     scale, rank = Scale(**card["scale"]), arrays["rank"]
     _must(
         _numbers(scale.to_dict().values()) and min(scale.to_dict().values()) > 0 and scale.low < scale.high, "the scale is valid"

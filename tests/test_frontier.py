@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from askwise.core.budget import Budget, HardBudget
 from askwise.errors import InputError
-from askwise.frontier.hull import area_over_seeds, best_tradeoff, choose, curve, hull, step_area, within_average
+from askwise.frontier.choice import best_tradeoff, choose, next_lam, within_average
+from askwise.frontier.hull import hull
+from askwise.frontier.metric import area_over_seeds, curve, step_area
 
 
 def test_the_hull_leaves_out_what_is_dominated_or_below_a_line() -> None:
@@ -126,3 +128,10 @@ def test_pooled_and_per_seed() -> None:
     assert spread.pooled == pytest.approx(zero)  # seed 1 adds nothing to the hull
     assert spread.mean == pytest.approx((zero + one) / 2)
     assert spread.deviation == pytest.approx(abs(zero - one) / 2**0.5)
+
+
+def test_the_next_lambda_is_where_costs_differ_most():
+    assert next_lam({1.0: 5.0, 4.0: 4.0, 16.0: 0.0}) == pytest.approx(8)
+    assert next_lam({1.0: 5.0, 4.0: 5.0}) is None
+    assert next_lam({1.0: 5.0, 1.01: 0.0, 4.0: 0.0}) is None  # as good as the same
+    assert next_lam({1.0: 5.0}) is None

@@ -35,8 +35,9 @@ from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem, Schema
 from askwise.datasets.named import load
 from askwise.datasets.small_problems import small_problem
-from askwise.frontier.best_policy import best_for
-from askwise.frontier.hull import curve, hull
+from askwise.frontier.choice import best_for
+from askwise.frontier.hull import hull
+from askwise.frontier.metric import curve
 from askwise.methods import adapt_gbrt, budget_prune, gdfs, opportunistic
 from askwise.methods.exact import Exact
 from askwise.methods.random import Lots

@@ -11,7 +11,7 @@ import numpy as np
 from askwise.bench.entries import Entry, Row, mean_curve
 from askwise.bench.metrics import score
 from askwise.bench.tables import spread
-from askwise.frontier.hull import Curve, area_over_seeds, curve, step_area
+from askwise.frontier.metric import Curve, area_over_seeds, curve, step_area
 
 Points = tuple[np.ndarray, np.ndarray]  # costs, scores
 

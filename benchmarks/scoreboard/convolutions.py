@@ -8,7 +8,7 @@ from askwise.components.encoders import Convolutional
 from askwise.core.budget import Budget
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 from askwise.methods import family
 
 

@@ -18,7 +18,7 @@ from askwise.core.problem import Problem
 from askwise.errors import InputError
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import Family
-from askwise.frontier.hull import Point
+from askwise.frontier.point import Point
 from askwise.paper.config import TrainConfig
 from askwise.training.progress import Progress
 

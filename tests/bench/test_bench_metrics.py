@@ -6,6 +6,7 @@ import pytest
 from askwise.bench import metrics
 from askwise.core.budget import Budget, HardBudget
 from askwise.core.episode import rollout
+from askwise.core.measures import Measure
 from askwise.core.policy import Always, Choice, Constant, Greedy, Mixture
 from askwise.core.problem import Problem, Schema
 
@@ -30,7 +31,7 @@ class Threshold:
 
 
 def test_one_policy() -> None:
-    found = metrics.found(Threshold(-1.5), PROBLEM, Budget())
+    found = metrics.figures(Threshold(-1.5), PROBLEM, Budget())
     assert found.cost.tolist() == [1, 1, 1, 1]
     assert found.loss.tolist() == [0, 1, 0, 0]  # -1 is above -1.5
     assert found.means == [1, 0.25, 0.75, 0.75, 1.0]  # the order is perfect, only the threshold is wrong
@@ -44,12 +45,12 @@ def test_one_policy() -> None:
 
 def test_balanced_accuracy_counts_classes_alike() -> None:
     some = PROBLEM.take(np.array([0, 1, 2]))
-    assert metrics.found(Always(0), some, Budget()).means == [0, pytest.approx(1 / 3), pytest.approx(2 / 3), 0.5, None]
+    assert metrics.figures(Always(0), some, Budget()).means == [0, pytest.approx(1 / 3), pytest.approx(2 / 3), 0.5, None]
 
 
 def test_a_hard_budget_is_kept_and_mixtures_tell_what_they_believe() -> None:
     nothing = Greedy(Constant((0.0, -1.0)))
-    found = metrics.found(Mixture(nothing, Threshold(0), 0.5, seed=1), PROBLEM, HardBudget(2))
+    found = metrics.figures(Mixture(nothing, Threshold(0), 0.5, seed=1), PROBLEM, HardBudget(2))
     assert set(found.cost.tolist()) == {0, 1}
     assert found.means[-1] is not None
     said = metrics.leaning(nothing, PROBLEM, rollout(PROBLEM, nothing, None), None)
@@ -69,8 +70,9 @@ def test_auroc(said: list[float], truth: list[int], area: float | None) -> None:
     assert metrics.auroc(said, truth) == area
 
 
-def found_at(costs: list[float], losses: list[float]) -> metrics.Found:
-    return metrics.Found(np.array(costs, float), np.array(losses, float), [])
+def found_at(costs: list[float], losses: list[float]) -> metrics.PolicyFigures:
+    cost, loss = np.array(costs, float), np.array(losses, float)
+    return metrics.PolicyFigures(Measure(cost.mean(), loss.mean(), 1 - loss.mean()), 0.5, None, cost, loss)
 
 
 def test_a_frontier() -> None:

@@ -169,7 +169,7 @@ def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
     assert "learned for the loss / scale" in lines[-1]
     model = fitted.model_
     for line, p in zip(lines[2:-2], model.points, strict=True):
-        shown, m = [float(v) for v in line.replace(">", "").replace("±", "").split()], p.found
+        shown, m = [float(v) for v in line.replace(">", "").replace("±", "").split()], p.measure
         figures = [
             m.cost,
             m.cost_error,

@@ -94,12 +94,12 @@ def whole():
 
 def test_without_a_time_limit_all_rows_kept_apart_are_measured(whole):
     unseen = family.halves(problem(1000, 1))[1]
-    assert {p.found.n for p in whole.kept} == {len(unseen)} == {500}
+    assert {p.measure.n for p in whole.kept} == {len(unseen)} == {500}
     for p in whole.kept:
         alone = tally(unseen, rollout(unseen, whole.policy(p), p.cap)).measure(unseen.schema.costs)
-        assert (p.loss, p.accuracy, p.found.loss_error) == pytest.approx((alone.loss, alone.accuracy, alone.loss_error))
+        assert (p.loss, p.accuracy, p.measure.loss_error) == pytest.approx((alone.loss, alone.accuracy, alone.loss_error))
         if p.cap is not None or p.prefix is not None:
-            assert (p.cost, p.found.cost_error) == pytest.approx((alone.cost, alone.cost_error))
+            assert (p.cost, p.measure.cost_error) == pytest.approx((alone.cost, alone.cost_error))
 
 
 def test_a_run_that_goes_on_measures_the_same(whole):
@@ -117,14 +117,14 @@ def test_the_rows_are_as_many_as_the_time_allows(whole, monkeypatch, seconds, ro
     last = Last(whole.trainer, whole.family, problem(), judging, unseen, 0, None)
     last.begin(100, 500)
     left = iter([*seconds, *[seconds[-1]] * 9])
-    assert {p.found.n for p in last.finish(lambda: next(left)).kept} == {rows}
+    assert {p.measure.n for p in last.finish(lambda: next(left)).kept} == {rows}
 
 
 def test_a_fit_with_a_time_limit_measures_all_its_points_on_the_same_rows_and_ends():
     run = family.run(problem(), problem(6_000, 1), TINY, time_limit=1.5)
     assert run.seconds < 15  # on a machine that has other things to do
-    assert {p.found.n for p in run.kept} == {run.kept[0].found.n}
-    assert run.kept[0].found.n >= family.FEWEST
+    assert {p.measure.n for p in run.kept} == {run.kept[0].measure.n}
+    assert run.kept[0].measure.n >= family.FEWEST
 
 
 # ------------------------------------------------------------------ files of earlier versions

@@ -13,7 +13,7 @@ from askwise import CostlyClassifier, FamilyConfig, TrainConfig, gym, plots
 from askwise.cli import parser
 from askwise.datasets import named
 from askwise.facade import Model
-from askwise.frontier.hull import Point
+from askwise.frontier.point import Point
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.session.providers import Decided, Provider
 from askwise.session.session import Session, Step

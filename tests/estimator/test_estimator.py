@@ -169,7 +169,7 @@ def test_the_frontier_rises_from_deciding_at_once(free, frame):
 def test_without_a_budget_it_works_at_the_cheapest_point_within_one_standard_error(free):
     points = free.model_.points
     best = min(points, key=lambda p: (p.loss, p.cost))
-    enough = [p for p in points if p.loss <= best.loss + best.found.loss_error]
+    enough = [p for p in points if p.loss <= best.loss + best.measure.loss_error]
     cheapest = min(enough, key=lambda p: p.cost)
     assert free.model_.blend.share == 0
     assert points[free.model_.blend.first] is cheapest

@@ -12,7 +12,7 @@ from tests.support.patients import QUICK
 
 from askwise import AverageBudget, CostlyClassifier, FamilyConfig, HardBudget, Tradeoff
 from askwise.core.measures import Measure
-from askwise.frontier.hull import Point
+from askwise.frontier.point import Point
 
 # smoker and town are free; colour is, once pressure has opened the lab; index is computed from others, without a fee
 FREE = {"costs": {"age": "0.1", "pressure": 1, "smoker": 0, "colour": 0, "town": 0},
@@ -160,7 +160,7 @@ def test_a_prefix_is_measured_as_it_is_run():
     model = made.model_
     prefixes = [p for p in model.points if p.prefix and p.cap is None]
     for point in prefixes:
-        run = replace(model, points=(model.points[0], replace(point, found=Measure(point.cost, 0.0, 1.0))))
+        run = replace(model, points=(model.points[0], replace(point, measure=Measure(point.cost, 0.0, 1.0))))
         costs = run.acquire(X).cost
         assert costs.max() <= point.prefix
         assert run.limit(run.followed[0]) == int(point.prefix / model.schema.costs.unit)

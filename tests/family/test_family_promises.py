@@ -11,7 +11,8 @@ from askwise import AverageBudget, Budget, CostlyClassifier, FamilyConfig, HardB
 from askwise.core.episode import tally
 from askwise.core.measures import Measure
 from askwise.family import frontier
-from askwise.frontier.hull import Point, hull, useful
+from askwise.frontier.hull import hull, useful
+from askwise.frontier.point import Point
 from askwise.methods import family
 from askwise.model import file
 
@@ -111,7 +112,7 @@ def test_a_further_constraint_never_promises_more(model, seed):
     if seed:
         rng = np.random.default_rng(seed)
         points = [
-            replace(p, found=replace(p.found, loss=p.loss * rng.uniform(0.5, 1.5), cost=p.cost * rng.uniform(0.7, 1.0)))
+            replace(p, measure=replace(p.measure, loss=p.loss * rng.uniform(0.5, 1.5), cost=p.cost * rng.uniform(0.7, 1.0)))
             for p in random_points(model, rng)
         ]
         model = replace(model, points=(model.points[0], *sorted(points, key=lambda p: p.cost)))
@@ -138,7 +139,7 @@ def random_points(model, rng):
     caps = [None, *rng.integers(1, model.schema.costs.total, 6).tolist()]
     lams = (0.0, 0.01, 0.1)
     free = [p for p in model.points if p.prefix]
-    return [*free, *(Point(lam, rng.choice([p.found for p in model.points]), cap=cap) for cap in caps for lam in lams)]
+    return [*free, *(Point(lam, rng.choice([p.measure for p in model.points]), cap=cap) for cap in caps for lam in lams)]
 
 
 def test_all_that_was_measured_is_kept_that_some_budget_follows():

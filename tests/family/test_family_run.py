@@ -50,12 +50,12 @@ def test_the_frontier_has_every_prefix_and_what_they_cost(done):
     costs = done.trainer.schema.costs
     for p in prefixes:
         held = np.isin(np.arange(4), done.trainer.order[: p.prefix])[None]
-        assert p.found.cost == pytest.approx(float(costs.money(costs.cost(held)[0])))
+        assert p.measure.cost == pytest.approx(float(costs.money(costs.cost(held)[0])))
 
 
 def test_a_point_is_the_policy_it_was_measured_with(done):
     for p in done.points[::5]:
-        assert measure(UNSEEN, done.policy(p), None) == p.found
+        assert measure(UNSEEN, done.policy(p), None) == p.measure
 
 
 def test_half_of_the_validation_rows_of_each_class_are_kept_for_measuring():
@@ -96,11 +96,11 @@ def test_interrupted_at_any_step_it_goes_on_as_if_it_had_not_been(done, step, mo
 
 
 def test_the_frontier_is_nowhere_below_the_prefixes(done):
-    cost, loss = (np.array([getattr(p.found, name) for p in done.points]) for name in ("cost", "loss"))
+    cost, loss = (np.array([getattr(p.measure, name) for p in done.points]) for name in ("cost", "loss"))
     on = hull(cost, -loss)
     for p in done.points:
         if p.prefix is not None:
-            assert p.found.loss >= np.interp(p.found.cost, cost[on], loss[on]) - 1e-9
+            assert p.measure.loss >= np.interp(p.measure.cost, cost[on], loss[on]) - 1e-9
     alone = [p for p in done.points if p.prefix is not None]
     assert family.area_of(done.points, done.trainer.scale) >= family.area_of(alone, done.trainer.scale)
 

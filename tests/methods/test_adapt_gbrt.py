@@ -10,7 +10,7 @@ from askwise.components.boosting import stakes
 from askwise.core.budget import AverageBudget
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 from askwise.methods import adapt_gbrt
 from askwise.methods.adapt_gbrt import Charge, Gated, Learner, cheap_probabilities, cheap_slope, gate_slope, sent_on, sigma, tilt
 

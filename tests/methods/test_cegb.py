@@ -10,7 +10,6 @@ from askwise.components.boosting import boost, row_weights
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
-from askwise.frontier.best_policy import next_price
 from askwise.methods import cegb
 
 
@@ -93,10 +92,3 @@ def test_where_all_is_free_one_model_is_enough():
     parts = [Problem.build(free, p.X, p.y) for p in (train, validation)]
     assert row_weights(parts[0]).mean() == 1
     assert len(cegb.points(*parts, seconds=60)) == 2
-
-
-def test_the_next_price_is_where_costs_differ_most():
-    assert next_price({1.0: 5.0, 4.0: 4.0, 16.0: 0.0}) == pytest.approx(8)
-    assert next_price({1.0: 5.0, 4.0: 5.0}) is None
-    assert next_price({1.0: 5.0, 1.01: 0.0, 4.0: 0.0}) is None  # as good as the same
-    assert next_price({1.0: 5.0}) is None

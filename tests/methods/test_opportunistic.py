@@ -11,7 +11,7 @@ from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import Cases, State, measure, rollout
 from askwise.core.policy import uniform
 from askwise.core.problem import Problem, Schema
-from askwise.frontier.hull import curve
+from askwise.frontier.metric import curve
 from askwise.methods import opportunistic
 from askwise.methods.opportunistic import Opportunistic, PQNetwork, Trainer, q_target, reward
 

@@ -172,7 +172,7 @@ def some_states(model, X, cap=None, seed=0):
 
 def best(point):
     """The same policy, as if it had been measured to be the best."""
-    return replace(point, found=replace(point.found, cost=9.0, loss=0.0))
+    return replace(point, measure=replace(point.measure, cost=9.0, loss=0.0))
 
 
 @pytest.mark.parametrize("name", MODELS)

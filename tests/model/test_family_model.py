@@ -15,7 +15,7 @@ from askwise.core.measures import Measure
 from askwise.errors import InputError, StateError
 from askwise.family import calibration
 from askwise.family.config import FamilyConfig
-from askwise.frontier.hull import Point
+from askwise.frontier.point import Point
 from askwise.model import file
 
 QUICK = FamilyConfig(max_steps=150, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=4)

@@ -15,7 +15,7 @@ from askwise.core.policy import Always
 from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError, InputError
 from askwise.evaluation import evaluate
-from askwise.frontier.hull import curve
+from askwise.frontier.metric import curve
 
 pytest.importorskip("matplotlib")
 

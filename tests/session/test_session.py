@@ -299,7 +299,7 @@ def test_what_was_told_and_paid_keeps_to_the_budget():
 def test_what_may_be_told_is_the_hard_budget_and_what_is_asked_keeps_to_the_measured_one():
     made_ = family(seed=2)
     small = min(p.cap for p in made_.points if p.cap is not None)
-    points = tuple(replace(p, found=replace(p.found, loss=p.loss / 2)) if p.cap == small else p for p in made_.points)
+    points = tuple(replace(p, measure=replace(p.measure, loss=p.loss / 2)) if p.cap == small else p for p in made_.points)
     model = replace(made_, points=points, budget=HardBudget("1.9"))
     keeps = float(model.schema.costs.money(model.cap))
     assert keeps < 1

@@ -17,7 +17,7 @@ from askwise.family.conditions import Scale, list_prices
 from askwise.family.config import FamilyConfig
 from askwise.family.inference import Family
 from askwise.family.network import FamilyNetwork, encoding
-from askwise.frontier.hull import Point
+from askwise.frontier.point import Point
 from askwise.paper.network import QNetwork
 from askwise.tables.encoding import Encoding
 from askwise.tables.splits import schema_of

@@ -23,7 +23,7 @@ def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):
 
 def test_what_an_older_file_does_not_say_is_not_made_up(make_client):
     model = made("family")
-    unknown = [replace(p, found=replace(p.found, n=None, accuracy_error=None)) for p in model.points]
+    unknown = [replace(p, measure=replace(p.measure, n=None, accuracy_error=None)) for p in model.points]
     client = make_client(of={"old": replace(model, points=tuple(unknown))})
     page = client.get("/m/old/model").text
     assert "Measured on an unrecorded number of cases that the fit kept apart. " in page

@@ -73,7 +73,7 @@ def measured(task: Task, learn: Learn, parts: Split) -> Row:
     }
     if task.budget is None:
         policies = [decide_at_once(train), *policies]
-    on_held_out, on_test = ([metrics.found(policy, problem, budget) for policy in policies] for problem in (held_out, test))
+    on_held_out, on_test = ([metrics.figures(policy, problem, budget) for policy in policies] for problem in (held_out, test))
     first = 1 if task.budget is None else 0
     row |= {name: [f.means for f in of[first:]] for name, of in (("validation", on_held_out), ("test", on_test))}
     if task.budget is None:

@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.core.episode import Cases, Episodes, State
+from askwise.core.measures import Measure
 from askwise.core.policy import Mixture, Policy
 from askwise.core.problem import Problem
 from askwise.evaluation import evaluate
-from askwise.frontier.hull import Curve, curve
+from askwise.frontier.metric import Curve, curve
 
 COLUMNS = ("cost", "loss", "accuracy", "balanced accuracy", "auroc")
 SAMPLES = 200  # of the test cases, with repetition
@@ -27,22 +28,28 @@ SHARES = (0.05, 0.1, 0.25, 0.5)  # of the cost of everything: where the score is
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """A policy on some cases: cost and loss of each, and the means. What was bought is not kept, of pictures it would be much."""
+class PolicyFigures:
+    """A policy on some cases: the means, and cost and loss of each case. What was bought is not kept: of pictures it would be
+    much."""
 
+    measure: Measure
+    balanced_accuracy: float
+    auroc: float | None
     cost: Doubles  # N, money
     loss: Doubles  # N
-    means: list[float | None]  # by COLUMNS
+
+    @property
+    def means(self) -> list[float | None]:
+        """By COLUMNS."""
+        return [self.measure.cost, self.measure.loss, self.measure.accuracy, self.balanced_accuracy, self.auroc]
 
 
-def found(policy: Policy, problem: Problem, budget: Budget) -> Found:
+def figures(policy: Policy, problem: Problem, budget: Budget) -> PolicyFigures:
     """Rolls the policy out over all cases."""
     report = evaluate(policy, problem, budget)
-    said = leaning(policy, problem, report.episodes, budget.cap(problem.schema.costs))
-    area = None if said is None else auroc(said, report.truth)
-    return Found(
-        report.cost_per_case, report.episodes.loss, [report.cost, report.loss, report.accuracy, report.balanced_accuracy, area]
-    )
+    leanings = leaning(policy, problem, report.episodes, budget.cap(problem.schema.costs))
+    area = None if leanings is None else auroc(leanings, report.truth)
+    return PolicyFigures(report.measure, report.balanced_accuracy, area, report.cost_per_case, report.episodes.loss)
 
 
 # ---------------------------------------------------------------------- AUROC
@@ -100,8 +107,8 @@ def auroc(said: ArrayLike, truth: ArrayLike) -> float | None:
 
 
 def frontier(
-    validation: Sequence[Found],
-    test: Sequence[Found],
+    validation: Sequence[PolicyFigures],
+    test: Sequence[PolicyFigures],
     loss_scale: float,
     total: float,
     accuracy_at: Sequence[float] | None,
@@ -160,18 +167,18 @@ def resampled(values: Doubles, block: int = 20) -> Doubles:
 # ---------------------------------------------------------------------- one policy
 
 
-def single(test: Found, loss_scale: float) -> dict[str, Any]:
+def single(test: PolicyFigures, loss_scale: float) -> dict[str, Any]:
     """The figures of one policy on test cases, with intervals that hold 95 of 100 resamplings."""
-    cost, loss, accuracy, balanced, area = test.means
+    means = test.measure
     costs, scores = resampled(test.cost), score(resampled(test.loss), loss_scale)
     return {
-        "cost": cost,
+        "cost": means.cost,
         "cost_interval": interval(costs),
-        "loss": loss,
-        "accuracy": accuracy,
-        "balanced_accuracy": balanced,
-        "auroc": area,
-        "score": score(loss, loss_scale),
+        "loss": means.loss,
+        "accuracy": means.accuracy,
+        "balanced_accuracy": test.balanced_accuracy,
+        "auroc": test.auroc,
+        "score": score(means.loss, loss_scale),
         "score_interval": interval(scores),
         "most": float(test.cost.max()),
         "resampled_scores": [round(float(s), 5) for s in scores],

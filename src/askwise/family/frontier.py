@@ -23,7 +23,8 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem, Schema
 from askwise.family.conditions import Scale
 from askwise.family.inference import Family
-from askwise.frontier.hull import Point, hull, useful
+from askwise.frontier.hull import hull, useful
+from askwise.frontier.point import Point
 
 if TYPE_CHECKING:
     from askwise.components.networks import Weights
@@ -142,17 +143,17 @@ class Last:
             policy, more = self.family.policy(point.lam), (self.judging, self.problem)
             self.costs[point.lam] = [measure(p, policy, None, some_rows(len(p), PAID_ROWS, self.seed)) for p in more]
         judging, learned = self.costs[point.lam]
-        counted = [(m, times * (m.n or 0)) for m, times in ((point.found, HELD_OUT), (judging, HELD_OUT), (learned, 1))]
+        counted = [(m, times * (m.n or 0)) for m, times in ((point.measure, HELD_OUT), (judging, HELD_OUT), (learned, 1))]
         rows = sum(n for _, n in counted)
         cost = sum(n * m.cost for m, n in counted) / rows
         error = math.hypot(*(n * (m.cost_error or 0.0) for m, n in counted)) / rows
-        return replace(point, found=replace(point.found, cost=cost, cost_error=error))
+        return replace(point, measure=replace(point.measure, cost=cost, cost_error=error))
 
     def _narrow(self) -> None:
         """Goes on with what is on the hull or a little below: policies are compared on the same rows, so that half of a standard
         error, which is that of different rows, is much."""
         points = self._points(self.alive)
-        keep = set(self._useful(points, [(p.found.loss_error or 0.0) / 2 for p in points]).tolist())
+        keep = set(self._useful(points, [(p.measure.loss_error or 0.0) / 2 for p in points]).tolist())
         keep |= {i for i, p in enumerate(points) if p.prefix == 0 and p.cap is None}
         self.alive = self.alive[sorted(keep)]
 

@@ -36,7 +36,7 @@ from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 
 Classifier = Callable[[Floats, Bools], Doubles]  # B, C values (0 where unknown) and B, F mask to B, K probabilities

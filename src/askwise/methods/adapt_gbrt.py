@@ -27,7 +27,7 @@ from askwise.core.episode import State, measure, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 from askwise.frontier.hull import hull
 
 PENALTIES = (5e-4, 2e-3, 8e-3, 3e-2, 1e-1)  # for a test of the mean price, in mean squared gradient

@@ -24,7 +24,7 @@ from askwise.core.budget import Budget, lam_range
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for, next_price
+from askwise.frontier.choice import best_for, next_lam
 
 TREES = 40  # of a forest, or fewer when time is short
 FEWEST_TREES = 5
@@ -251,7 +251,7 @@ def prunings(problem: Problem, grown: Forest, seed: int, until: float = np.inf) 
         return [cases.solve(0.0)]
     found = {lam: cases.solve(lam) for lam in (ends[0] / 10, ends[1])}
     while len(found) < PRICES and (len(found) < FEWEST_PRICES or time.monotonic() < until):
-        lam = next_price({price: solved.cost for price, solved in found.items()})
+        lam = next_lam({price: solved.cost for price, solved in found.items()})
         if lam is None:
             break
         near = max(price for price in found if price < lam)

@@ -23,7 +23,7 @@ from askwise.core.episode import State
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 
 PRICES = 16  # of these as many as there is time for
 MOST_ROWS = 40_000  # from which stopping is learned

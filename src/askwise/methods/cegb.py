@@ -22,7 +22,7 @@ from askwise.core.episode import measure, some_rows
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for, next_price
+from askwise.frontier.choice import best_for, next_lam
 
 TREES = 300  # in all classes together, unless these are many
 FEWEST_ROUNDS = 40
@@ -131,7 +131,7 @@ def points(
         costs[price] = measure(judge, found[price], None).cost
         in_time = time.monotonic() - began < seconds or len(found) < FEWEST_PRICES
         if not ahead and ends is not None and len(found) < PRICES and in_time:
-            between = next_price(costs)
+            between = next_lam(costs)
             ahead = [] if between is None else [between]
     return [at_once(problem), *found.values()]
 

@@ -42,7 +42,7 @@ from askwise.core.budget import Budget
 from askwise.core.episode import State
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 
 FIRST = 0.3  # share of the time for the classifier alone
 EPSILON = 0.05

@@ -27,8 +27,8 @@ from askwise.family.config import FamilyConfig
 from askwise.family.frontier import Last, Tried, area_of, frontier
 from askwise.family.inference import Family
 from askwise.family.train import PREFIXES, FamilyTrainer
-from askwise.frontier.best_policy import best_for
-from askwise.frontier.hull import Point
+from askwise.frontier.choice import best_for
+from askwise.frontier.point import Point
 from askwise.training.checkpoint import State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
 
 GLANCE = 8  # prices that are measured while it is trained
@@ -189,7 +189,7 @@ def run(
             best = min(points, key=lambda p: (p.loss, p.cost))
             new = not kept.records or kept.records[-1].step < trainer.step  # not so if it was resumed at its end
             if new:
-                kept.add(Record(trainer.step, trainer.done, area, best.lam, best.found), weights)
+                kept.add(Record(trainer.step, trainer.done, area, best.lam, best.measure), weights)
             kept.spent = time.monotonic() - began
             glance = time.monotonic() - at
             if callback is not None and new:

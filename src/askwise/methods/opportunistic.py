@@ -33,7 +33,7 @@ from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 from askwise.paper.targets import greedy_action
 

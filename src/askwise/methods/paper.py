@@ -20,7 +20,8 @@ from askwise.core.episode import measure
 from askwise.core.measures import Measure
 from askwise.core.policy import Mixture, Policy, decide_at_once
 from askwise.core.problem import Problem
-from askwise.frontier.hull import Blend, choose, hull
+from askwise.frontier.choice import Blend, choose
+from askwise.frontier.hull import hull
 from askwise.paper.config import TrainConfig
 from askwise.paper.lagrangian import lagrangian
 from askwise.paper.network import dense

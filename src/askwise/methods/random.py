@@ -17,7 +17,7 @@ from askwise.core.budget import Budget
 from askwise.core.episode import State
 from askwise.core.policy import Policy, uniform
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 
 MOST = 256  # tests for a case
 

@@ -14,7 +14,7 @@ from askwise.core.budget import Budget
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
-from askwise.frontier.best_policy import best_for
+from askwise.frontier.choice import best_for
 
 
 def points(

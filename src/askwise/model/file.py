@@ -25,7 +25,7 @@ from askwise.errors import StateError
 from askwise.family.calibration import as_judged
 from askwise.family.conditions import Scale, list_prices
 from askwise.family.inference import Family
-from askwise.frontier.hull import Point
+from askwise.frontier.point import Point
 from askwise.model import archives
 from askwise.model.archives import MODEL, STATE, write_npz
 from askwise.model.archives import read as _read
@@ -177,7 +177,7 @@ def _rehearse(model: LearnedModel) -> None:
         ),
         "points are numbers",
     )
-    counted = [(x, most) for p in model.points for x, most in ((p.found.n, 2**62), (p.cap, 2**62), (p.prefix, schema.n_tests))]
+    counted = [(x, most) for p in model.points for x, most in ((p.measure.n, 2**62), (p.cap, 2**62), (p.prefix, schema.n_tests))]
     _must(all(x is None or (type(x) is int and 0 <= x <= most) for x, most in counted), "points are counted in whole numbers")
     _must(first.weights is None and first.cost == 0 and rising == sorted(rising), "the points rise from deciding at once")
     everything = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])

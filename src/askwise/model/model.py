@@ -26,7 +26,9 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import sequences
 from askwise.family.inference import Family
-from askwise.frontier.hull import Blend, Point, choose, hull
+from askwise.frontier.choice import Blend, choose
+from askwise.frontier.hull import hull
+from askwise.frontier.point import Point
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
@@ -61,7 +63,7 @@ class LearnedModel:
     @cached_property
     def blend(self) -> Blend:
         """Which points of the frontier the budget follows."""
-        cost, loss, error = zip(*((p.cost, p.loss, p.found.loss_error or 0.0) for p in self.frontier), strict=True)
+        cost, loss, error = zip(*((p.cost, p.loss, p.measure.loss_error or 0.0) for p in self.frontier), strict=True)
         return choose(cost, -np.array(loss), error, self.budget)
 
     @cached_property
@@ -102,7 +104,7 @@ class LearnedModel:
     def measured(self) -> Measure:
         """What the model is expected to come to at its budget, and how sure that is."""
         first, second = self.followed
-        return first.found.mixed(second.found, self.blend.share)
+        return first.measure.mixed(second.measure, self.blend.share)
 
     @property
     def expected(self) -> dict[str, Any]:

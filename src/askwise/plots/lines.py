@@ -77,7 +77,7 @@ def frontier(
         words = f"all snapshots, {of} cases" + (f" ({below} lie below)" if below else "")
         axes.scatter(x, y, s=13, label=words, **looks[of])
     if len(picked):
-        # as in `askwise.frontier.hull.curve`: from deciding at once, which can be mixed in, to where more money buys no more
+        # as in `askwise.frontier.metric.curve`: from deciding at once, which can be mixed in, to where more money buys no more
         x, y = np.r_[0, tc[picked], total], np.r_[prior, ts[picked], ts[picked[vs[picked].argmax()]]]
         axes.plot(x, y, color=BLUE, linestyle=":", linewidth=1.2, label="_ends")
         axes.plot(

@@ -56,7 +56,7 @@ def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
     if problem is not None and not isinstance(problem, Problem):
         raise InputError("besides a model, its cases can be given, as model.problem(X, y) makes them")
     validation, test, best = curve(model), None, works_at(model)
-    found = [p.found for p in model.frontier]
+    found = [p.measure for p in model.frontier]
     prior = validation[1][0]
     if problem is not None:
         found = [measure(problem.labelled(), model.arm(point), model.limit(point)) for point in model.frontier]

@@ -28,7 +28,7 @@ def frontier_table(model: LearnedModel) -> str:
     head = f"    {'mean cost':>19}  {name:>19}  {other:>19}  {'cases':>8}"
     lines = [head, "    " + "-" * (len(head) - 4)]
     for i, p in enumerate(model.frontier):
-        m, (value, error) = p.found, _learned(model, p.found)
+        m, (value, error) = p.measure, _learned(model, p.measure)
         beside, off = (m.accuracy, m.accuracy_error) if model.weighted else (m.loss, m.loss_error)
         figures = _figure(m.cost, m.cost_error, 3), _figure(value, error, 4), _figure(beside, off, 4)
         lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {'?' if m.n is None else m.n:>8}")
@@ -52,7 +52,7 @@ def describe(model: LearnedModel) -> str:
         f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_said(model, expected)}",
-        f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_said(model, best.found)}",
+        f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_said(model, best.measure)}",
     ]
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")

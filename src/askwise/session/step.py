@@ -14,7 +14,7 @@ from askwise.core.episode import Cases, State, chosen
 from askwise.core.policy import Constant, Looking, Mixture, View
 from askwise.core.problem import Problem
 from askwise.family.calibration import free_to_come
-from askwise.frontier.hull import Point
+from askwise.frontier.point import Point
 from askwise.model.model import LearnedModel
 
 RUNNERS_UP = 3

@@ -276,7 +276,7 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
         "used": bought,
         "paths": [] if used is None else used.paths,
         "prices": alone,
-        "points": [{**p.shown, **errors(p.found, model.unit)} for p in model.frontier],
+        "points": [{**p.shown, **errors(p.measure, model.unit)} for p in model.frontier],
         "weighted": model.weighted,
         "score": model.objective,
         "unit": model.unit,

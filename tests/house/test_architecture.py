@@ -1,4 +1,4 @@
-"""What import-linter (see pyproject.toml) does not say of the house: sizes, names, lists of modules, and what no module may do."""
+"""What import-linter (see pyproject.toml) does not say of the house: sizes, names, lists of modules, what no module may do."""
 
 import ast
 import importlib.util

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from tests.support.naive import NaiveCase, World, random_world
 
 from askwise import AverageBudget, Budget, HardBudget, Problem, Schema, Tradeoff
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import Cases, State, rollout
 from askwise.core.policy import Choice
 from askwise.errors import InputError
@@ -51,9 +52,11 @@ def plain(**more) -> Problem:
 def blood(**more) -> Problem:
     """Two blood tests that share a draw, and an existing classifier that needs both. Actions: no, yes, ask, age, t3, t4."""
     schema = Schema.build(
-        ["age", "t3", "t4"], ["no", "yes"], {"age": 1, "t3": 0.2, "t4": 0.7}, setup={"draw": (0.1, ["t3", "t4"])},
+        ["age", "t3", "t4"],
+        ["no", "yes"],
+        CostSpec({"age": 1, "t3": 0.2, "t4": 0.7}, setup={"draw": (0.1, ["t3", "t4"])}),
         external_needs=["t3", "t4"],
-    )  # fmt: skip
+    )
     X = [[1, 2, 3], [4, 5, np.nan]]
     return Problem.build(schema, X, ["no", "yes"], external=["yes", "yes"], loss=[[0, 2], [5, 0]], **more)
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.cost_spec import CostSpec
 from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError
 from askwise.family.config import FamilyConfig
@@ -20,6 +21,7 @@ __all__ = [
     "AskwiseError",
     "AverageBudget",
     "Budget",
+    "CostSpec",
     "CostlyClassifier",
     "FamilyConfig",
     "HardBudget",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from askwise.core.arrays import Array, Doubles, Ints
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
-from askwise.core.checks import distinct
+from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.parameters import Choice, Either, Instance, OrNone, Real, Size, Whole, checked_attributes
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, RowError
@@ -29,7 +29,7 @@ from askwise.tables.encoding import SCALING, Encoding
 from askwise.tables.external import answers, features, needed
 from askwise.tables.fit_inputs import known_of, seed_of, target_of, weights_of
 from askwise.tables.frames import _array, columns_of
-from askwise.tables.splits import listed, schema_of, stratified
+from askwise.tables.splits import schema_of, stratified
 from askwise.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -223,15 +223,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return train, validation
 
     def _schema(self, encoding: Encoding, classes: Array) -> Schema:
-        costs = self.costs
-        if costs is not None and not isinstance(costs, Mapping):
-            if isinstance(costs, str) or not hasattr(costs, "__len__"):
-                raise InputError(f"costs are {costs!r}; they must be prices by the name of the test, or one price for each test")
-            if hasattr(costs, "items"):  # a column of a frame, which may have a name twice
-                distinct([name for name, _ in costs.items()], "test of the costs")
-            costs = dict(costs.items()) if hasattr(costs, "items") else list(costs)
-        needs = needed(self.external, encoding.columns)
-        return schema_of(encoding, classes.tolist(), costs, self.reveals, self.setup, self.derived, needs)
+        spec = CostSpec(self.costs, self.setup, self.derived, self.reveals)
+        return schema_of(encoding, classes.tolist(), spec, needed(self.external, encoding.columns))
 
     def _train(self, ready: Prepared, callback: Any, more: dict[str, Any]) -> Model:
         problem, validation, seed = ready.problem, ready.validation, ready.seed

@@ -7,6 +7,7 @@ import pytest
 
 from askwise.components import imputation
 from askwise.components.imputation import impute, remove
+from askwise.core.cost_spec import CostSpec
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 
@@ -39,7 +40,7 @@ def test_chained_equations_find_the_line():
 
 
 def test_a_category_gets_shares_and_a_test_that_nobody_has_gets_nothing():
-    schema = Schema.build(["red", "blue", "never", "x"], [0, 1], reveals={"colour": ["red", "blue"]})
+    schema = Schema.build(["red", "blue", "never", "x"], [0, 1], CostSpec(reveals={"colour": ["red", "blue"]}))
     rows = [[1, 0, NAN, 1], [1, 0, NAN, 2], [0, 1, NAN, 3], [NAN, NAN, NAN, 4], [1, 0, NAN, NAN], [0, 1, NAN, 4]]
     gaps = Problem.build(schema, rows, [0, 1] * 3)
     (mean,) = impute("mean", gaps)
@@ -64,7 +65,7 @@ def test_an_unknown_way_is_refused():
 
 
 def test_a_share_of_whole_tests_is_removed():
-    schema = Schema.build(["a", "b", "c"], [0, 1], reveals={"scan": ["a", "b"]})
+    schema = Schema.build(["a", "b", "c"], [0, 1], CostSpec(reveals={"scan": ["a", "b"]}))
     X = np.random.default_rng(0).normal(size=(4_000, 3)) + 5
     known = np.zeros((4_000, 2), bool)
     known[:100, 0] = True

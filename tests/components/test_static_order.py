@@ -7,13 +7,14 @@ from askwise.components.boosting import Shares, stakes, unweighted
 from askwise.components.prefixes import Prefix, affordable, lengths_of
 from askwise.components.static_order import _share, elimination_order, ridge_order
 from askwise.core.budget import HardBudget
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
 from askwise.core.problem import Problem, Schema
 
 
 def problem_of(X: np.ndarray, y: np.ndarray, names: str, costs: dict, **more) -> Problem:
     told = {name: more.pop(name) for name in ("setup", "derived", "reveals") if name in more}
-    return Problem.build(Schema.build(list(names), [0, 1], costs, **told), X, y, **more)
+    return Problem.build(Schema.build(list(names), [0, 1], CostSpec(costs, **told)), X, y, **more)
 
 
 def columns(n: int, c: int, seed: int = 0) -> np.ndarray:
@@ -78,7 +79,7 @@ def test_what_is_free_comes_first_and_sources_come_before_what_is_computed_from_
 def test_a_test_counts_with_all_its_columns() -> None:
     X = columns(3000, 4)
     y = (X[:, 0] + X[:, 1] + 1.2 * X[:, 2] > 0).astype(int)
-    schema = Schema.build(list("abcd"), [0, 1], {"pair": 1, "c": 1, "d": 1}, reveals={"pair": ["a", "b"]})
+    schema = Schema.build(list("abcd"), [0, 1], CostSpec({"pair": 1, "c": 1, "d": 1}, reveals={"pair": ["a", "b"]}))
     problem = Problem.build(schema, X, y)
     for order in (elimination_order(problem), ridge_order(problem)):
         assert [schema.tests[i] for i in order] == ["pair", "c", "d"]
@@ -105,7 +106,9 @@ def test_a_prefix_is_bought_in_order_as_far_as_it_can_be_had() -> None:
     X[rng.random(X.shape) < 0.2] = np.nan
     known = (rng.random(X.shape) < 0.2) & ~np.isnan(X)
     schema = Schema.build(
-        list("abcde"), [0, 1], {"a": 1, "b": 2, "c": 1, "d": 3}, setup={"draw": (2, ["a", "b"])}, derived={"e": ["c", "d"]}
+        list("abcde"),
+        [0, 1],
+        CostSpec({"a": 1, "b": 2, "c": 1, "d": 3}, setup={"draw": (2, ["a", "b"])}, derived={"e": ["c", "d"]}),
     )
     problem = Problem.build(schema, X, rng.integers(0, 2, 60), known=known, loss=[[0, 1], [10, 0]])
     assert problem.available is not None
@@ -129,7 +132,7 @@ def test_a_prefix_is_bought_in_order_as_far_as_it_can_be_had() -> None:
 
 
 def test_what_a_hard_budget_affords_together() -> None:
-    schema = Schema.build(list("abcd"), [0, 1], {"a": 1, "b": 2, "c": 3, "d": 1}, setup={"draw": (2, ["a", "b"])})
+    schema = Schema.build(list("abcd"), [0, 1], CostSpec({"a": 1, "b": 2, "c": 3, "d": 1}, setup={"draw": (2, ["a", "b"])}))
     order = np.array([2, 1, 0, 3])
     cap = HardBudget(6).cap(schema.costs)
     assert affordable(order, schema.costs, cap).tolist() == [2, 0]  # b would be 4 more, a is 3 more

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from askwise.components.subset_classifier import Belief, Best, Learner, Live, Masked, Pace, Picking, counts, own_torch
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import Cases, State, rollout
 from askwise.core.problem import Problem, Schema
 
@@ -15,7 +16,9 @@ def problem(rows=200, holes=0.0, seed=0, **more) -> Problem:
     X = rng.normal(size=(rows, 4)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
     X[rng.random(X.shape) < holes] = np.nan
-    schema = Schema.build(["a", "s1", "s2", "free"], [0, 1], {"a": 1, "scan": 2, "free": 0}, {"scan": ["s1", "s2"]})
+    schema = Schema.build(
+        ["a", "s1", "s2", "free"], [0, 1], CostSpec({"a": 1, "scan": 2, "free": 0}, reveals={"scan": ["s1", "s2"]})
+    )
     return Problem.build(schema, X, y, **more)
 
 

@@ -14,6 +14,7 @@ from tests.support.models import family, made, paper, wide
 import askwise
 from askwise import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.bench import plan
+from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import LEAST, MOST, CostFunction
 from askwise.errors import AskwiseError, InputError
 from askwise.session.session import Session
@@ -47,7 +48,9 @@ def test_amounts_that_nobody_means_are_refused_at_once(amount):
     for kind in KINDS.values():
         assert "1e-12 to 1e15" in refused(kind, amount) or str(amount).startswith("-")
     assert "the price of test 'a'" in refused(lambda: CostFunction.build(["a"], {"a": amount}))
-    assert "the price of set-up 'draw'" in refused(lambda: CostFunction.build(["a"], {"a": 1}, {"draw": (amount, ["a"])}))
+    assert "the price of set-up 'draw'" in refused(
+        lambda: CostFunction.build(["a"], CostSpec({"a": 1}, setup={"draw": (amount, ["a"])}))
+    )
     assert "the budget of the session" in refused(lambda: Session(made("family"), budget=amount))
     for name in KINDS:
         refused(Budget.from_dict, {"lam": None, "average": None, "hard": None, name: amount})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.naive import MONEY, NaiveCosts
 
 from askwise.core.budget import HardBudget
+from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import CostFunction
 from askwise.errors import InputError
 
@@ -20,9 +21,11 @@ def thyroid() -> CostFunction:
     # TSH alone is 22.78: 20.68 of its own and 2.10 for the blood draw that it shares
     return CostFunction.build(
         TESTS,
-        {"age": 1.00, "TSH": 20.68, "T3": 9.31, "TT4": 12.41, "T4U": 9.31},
-        setup={"blood": (2.10, ["TSH", "T3", "TT4", "T4U"])},
-        derived={"FTI": ["TT4", "T4U"]},
+        CostSpec(
+            {"age": 1.00, "TSH": 20.68, "T3": 9.31, "TT4": 12.41, "T4U": 9.31},
+            setup={"blood": (2.10, ["TSH", "T3", "TT4", "T4U"])},
+            derived={"FTI": ["TT4", "T4U"]},
+        ),
     )
 
 
@@ -90,7 +93,7 @@ def test_total_and_alone_by_hand():
 
 
 def test_a_derived_test_may_have_a_fee():
-    costs = CostFunction.build(["a", "b"], {"a": 1, "b": 0.5}, derived={"b": ["a"]})
+    costs = CostFunction.build(["a", "b"], CostSpec({"a": 1, "b": 0.5}, derived={"b": ["a"]}))
     assert cost(costs, ["a", "b"], ["b"]) == Fraction("1.5")
     assert price(costs, ["a", "b"], "b", ["a"]) == Fraction("0.5")
 
@@ -98,7 +101,7 @@ def test_a_derived_test_may_have_a_fee():
 def test_a_known_value_need_not_be_computed_from_its_sources():
     # c from b, b from a. Who knows b computes c from it and has no use for a.
     tests = ["a", "b", "c"]
-    costs = CostFunction.build(tests, {"a": 5}, setup={"visit": (2, ["a"])}, derived={"b": ["a"], "c": ["b"]})
+    costs = CostFunction.build(tests, CostSpec({"a": 5}, setup={"visit": (2, ["a"])}, derived={"b": ["a"], "c": ["b"]}))
     assert price(costs, tests, "c", []) == 7
     assert price(costs, tests, "c", [], known=["b"]) == 0
     assert cost(costs, tests, ["b", "c"], known=["b"]) == 0
@@ -106,7 +109,7 @@ def test_a_known_value_need_not_be_computed_from_its_sources():
 
 def test_a_set_up_that_no_test_needs_alone_is_paid_per_set_up():
     # one test in two set-ups pays both, a second test only what is new
-    costs = CostFunction.build(["a", "b"], {"a": 1, "b": 1}, setup={"travel": (3, ["a", "b"]), "room": (0.2, ["a"])})
+    costs = CostFunction.build(["a", "b"], CostSpec({"a": 1, "b": 1}, setup={"travel": (3, ["a", "b"]), "room": (0.2, ["a"])}))
     assert price(costs, ["a", "b"], "a", []) == Fraction("4.2")
     assert price(costs, ["a", "b"], "a", ["b"]) == Fraction("1.2")
     assert price(costs, ["a", "b"], "b", ["a"]) == 1
@@ -125,7 +128,7 @@ def test_ten_times_a_fifth_fits_a_budget_of_two():
 
 @pytest.mark.parametrize("written", [0.1, "0.1", np.float32(0.1), np.float64(0.1), Decimal("0.1"), Fraction(1, 10)])
 def test_a_price_means_its_shortest_decimal(written):
-    costs = CostFunction.build(["a"], {"a": written}, setup={"s": (written, ["a"])})
+    costs = CostFunction.build(["a"], CostSpec({"a": written}, setup={"s": (written, ["a"])}))
     assert cost(costs, ["a"], ["a"]) == Fraction(1, 5)
 
 
@@ -164,7 +167,7 @@ def structures(draw):
 @given(structures())
 def test_cost_and_every_price_equal_the_naive_twin(structure):
     tests, lists, known, order = structure
-    costs, naive = CostFunction.build(tests, *lists), NaiveCosts(*lists)
+    costs, naive = CostFunction.build(tests, CostSpec(*lists)), NaiveCosts(*lists)
     for n in range(len(order) + 1):
         held = set(order[:n])
         assert cost(costs, tests, held, known) == naive.cost(held, known)
@@ -175,7 +178,7 @@ def test_cost_and_every_price_equal_the_naive_twin(structure):
 @given(structures())
 def test_prices_along_any_order_add_up_to_the_cost_of_the_set(structure):
     tests, lists, known, order = structure
-    costs = CostFunction.build(tests, *lists)
+    costs = CostFunction.build(tests, CostSpec(*lists))
     for way in (order, order[::-1], sorted(order)):
         paid = sum((price(costs, tests, test, way[:i], known) for i, test in enumerate(way)), Fraction(0))
         assert paid == cost(costs, tests, order, known)
@@ -184,7 +187,7 @@ def test_prices_along_any_order_add_up_to_the_cost_of_the_set(structure):
 @given(structures())
 def test_more_tests_never_cost_less(structure):
     tests, lists, known, order = structure
-    cost_function = CostFunction.build(tests, *lists)
+    cost_function = CostFunction.build(tests, CostSpec(*lists))
     costs = [cost(cost_function, tests, order[:n], known) for n in range(len(order) + 1)]
     assert costs == sorted(costs)
     assert costs[0] == 0
@@ -193,14 +196,14 @@ def test_more_tests_never_cost_less(structure):
 @given(structures())
 def test_knowing_more_never_costs_more(structure):
     tests, lists, known, order = structure
-    costs = CostFunction.build(tests, *lists)
+    costs = CostFunction.build(tests, CostSpec(*lists))
     assert cost(costs, tests, order, known) <= cost(costs, tests, order)
 
 
 @given(structures())
 def test_bill_of_several_tests_is_the_difference_of_costs(structure):
     tests, lists, known, order = structure
-    costs = CostFunction.build(tests, *lists)
+    costs = CostFunction.build(tests, CostSpec(*lists))
     held, more = order[::2], order
     paid = costs.paid(mask(tests, {*held, *known}), mask(tests, known))
     bill = int(costs.bill(paid, mask(tests, more))[0]) * costs.unit
@@ -210,7 +213,7 @@ def test_bill_of_several_tests_is_the_difference_of_costs(structure):
 @given(structures())
 def test_rows_do_not_influence_each_other(structure):
     tests, lists, known, order = structure
-    costs = CostFunction.build(tests, *lists)
+    costs = CostFunction.build(tests, CostSpec(*lists))
     held = np.concatenate([mask(tests, {*order[:n], *known}) for n in range(len(order) + 1)])
     knows = np.repeat(mask(tests, known), len(held), 0)
     together = costs.marginal(costs.paid(held, knows))
@@ -257,7 +260,7 @@ ONES = {"a": 1, "bee": 1}
 )
 def test_a_wrong_price_list_is_refused_in_one_sentence(arguments, words):
     with pytest.raises(InputError) as caught:
-        CostFunction.build(*arguments)
+        CostFunction.build(arguments[0], CostSpec(*arguments[1:]))
     message = str(caught.value)
     assert "\n" not in message
     assert [w for w in words if w not in message] == [], message

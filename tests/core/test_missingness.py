@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import Tradeoff
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import Cases
 from askwise.core.missingness import chi_squared, filled, go_with_class, lacking, lost
 from askwise.core.problem import Problem, Schema
@@ -36,7 +37,7 @@ def test_what_a_class_is_worth_without_a_test_is_learned_from_all_rows(all_class
 
 
 def test_gaps_are_filled_with_whole_tests_of_the_same_class():
-    schema = Schema.build(list("abcd"), ["ill", "well"], reveals={"scan": ["a", "b"]})
+    schema = Schema.build(list("abcd"), ["ill", "well"], CostSpec(reveals={"scan": ["a", "b"]}))
     nan = np.nan
     X = [[1, 2, 7, nan], [3, 4, nan, nan], [nan, 5, 8, nan], [-1, -2, nan, nan], [nan, nan, nan, nan], [-1, -2, nan, nan]]
     gaps = Problem.build(schema, X, ["ill"] * 3 + ["well"] * 3)

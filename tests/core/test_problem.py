@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
 from askwise.core.policy import Always
 from askwise.core.problem import Problem, Schema, hash_cases
@@ -11,8 +12,8 @@ from askwise.errors import InputError
 NAN = np.nan
 
 
-def schema(columns=("a", "bee"), classes=(0, 1), **more) -> Schema:
-    return Schema.build(list(columns), list(classes), **more)
+def schema(columns=("a", "bee"), classes=(0, 1), external_needs=None, **spec) -> Schema:
+    return Schema.build(list(columns), list(classes), CostSpec(**spec), external_needs)
 
 
 def scan(**more) -> Schema:
@@ -312,7 +313,7 @@ def test_bad_input_is_refused_in_one_sentence_that_names_it(make, words):
 
 
 def test_a_derived_value_whose_source_is_missing_is_not_there_unless_it_is_known() -> None:
-    schema = Schema.build(["a", "b", "c"], [0, 1], {"a": 1}, derived={"b": ["a"], "c": ["b"]})
+    schema = Schema.build(["a", "b", "c"], [0, 1], CostSpec({"a": 1}, derived={"b": ["a"], "c": ["b"]}))
     X = np.array([[1, 2, 3], [np.nan, 2, 3], [np.nan, 2, 3], [np.nan, 2, 3]])
     known = np.zeros((4, 3), bool)
     known[2, 1] = known[3, 2] = True

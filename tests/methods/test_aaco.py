@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import Cases, measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.datasets.small_problems import small_problem
@@ -43,9 +44,12 @@ def mixed(rows: int = 30) -> Problem:
     """A test of two columns, a set-up and a derived test."""
     rng = np.random.default_rng(0)
     schema = Schema.build(
-        list("abcde"), [0, 1], {"scan": 2, "c": 1, "d": 3}, reveals={"scan": ["a", "b"]}, setup={"draw": (2, ["c", "d"])},
-        derived={"e": ["c", "d"]},
-    )  # fmt: skip
+        list("abcde"),
+        [0, 1],
+        CostSpec(
+            {"scan": 2, "c": 1, "d": 3}, setup={"draw": (2, ["c", "d"])}, derived={"e": ["c", "d"]}, reveals={"scan": ["a", "b"]}
+        ),
+    )
     return Problem.build(schema, rng.normal(size=(rows, 5)), rng.integers(2, size=rows))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.policy import Mixture
 from askwise.core.problem import Problem, Schema
@@ -60,14 +61,13 @@ def random_problem(seed: int) -> Problem:
     y[:K] = range(K)
     names = [f"t{f}" for f in range(F)]
     extra: dict[str, object] = {}
+    needs = names[:1] if seed % 5 == 0 else None
     if seed % 2:
         extra["setup"] = {"visit": (0.7, names[:2])}
     if seed % 3 == 0 and F > 2:
         extra["derived"] = {names[-1]: names[:2]}
     costs = {t: rng.choice([0.1, 0.2, 0.7, 1.0]).item() for t in names if t not in extra.get("derived", {})}
-    if seed % 5 == 0:
-        extra["external_needs"] = names[:1]
-    schema = Schema.build(names, list(range(K)), costs, **extra)
+    schema = Schema.build(names, list(range(K)), CostSpec(costs, **extra), needs)
     rows: dict[str, object] = {"external": rng.integers(0, K, n)} if seed % 5 == 0 else {}
     if seed % 4 == 0:
         rows["known"] = [names[0]]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem, Schema
@@ -32,9 +33,10 @@ def easy() -> list[Problem]:
 def hard() -> list[Problem]:
     """Holes, known values, a set-up, a derived test, three classes and a loss matrix."""
     schema = Schema.build(
-        list("abcde"), list("xyz"), {"a": 1, "b": 2, "c": 1, "d": 3, "e": 0}, setup={"draw": (2, ["a", "b"])},
-        derived={"e": ["c", "d"]},
-    )  # fmt: skip
+        list("abcde"),
+        list("xyz"),
+        CostSpec({"a": 1, "b": 2, "c": 1, "d": 3, "e": 0}, setup={"draw": (2, ["a", "b"])}, derived={"e": ["c", "d"]}),
+    )
     parts = []
     for seed in (0, 1, 2):
         rng = np.random.default_rng(seed)

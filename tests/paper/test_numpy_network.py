@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from askwise.components.networks import weights_of
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import State
 from askwise.core.problem import Schema
 from askwise.paper.network import NetworkValues, QNetwork
@@ -13,7 +14,7 @@ from askwise.paper.numpy_network import DenseValues
 
 @pytest.mark.parametrize("reveals", [None, {"panel": ["x1", "x2", "x3"]}])
 def test_the_same_values_as_torch(reveals) -> None:
-    schema = Schema.build([f"x{i}" for i in range(12)], list("abc"), reveals=reveals)
+    schema = Schema.build([f"x{i}" for i in range(12)], list("abc"), CostSpec(reveals=reveals))
     torch.manual_seed(0)
     network = QNetwork(schema, 32).eval()
     rng = np.random.default_rng(0)

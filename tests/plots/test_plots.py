@@ -11,6 +11,7 @@ from tests.support.drawn import boxes, random_report, report_of, small_report, w
 
 from askwise import plots
 from askwise.core.budget import AverageBudget, Budget, HardBudget
+from askwise.core.cost_spec import CostSpec
 from askwise.core.policy import Always
 from askwise.core.problem import Problem, Schema
 from askwise.errors import AskwiseError, InputError
@@ -266,7 +267,7 @@ def test_almost_never_is_not_never():
 
 
 def test_pixels_by_hand():
-    schema = Schema.build(["a", "b", "c", "d", "e", "f"], ["no", "yes"], reveals={"pair": ["e", "f"]})
+    schema = Schema.build(["a", "b", "c", "d", "e", "f"], ["no", "yes"], CostSpec(reveals={"pair": ["e", "f"]}))
     report = report_of(schema, [(["b", "pair"], 0), (["pair"], 1)], ["no", "no"])
     figure = plots.pixels(report, (2, 3), example=0)
     often, when, case = (axes.images[-1].get_array() for axes in figure.axes[:3])

@@ -10,6 +10,7 @@ from tests.support.patients import PRICES, patients
 
 from askwise import AverageBudget, Budget, HardBudget
 from askwise.components.networks import weights_of
+from askwise.core.cost_spec import CostSpec
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.facade import Model
@@ -39,7 +40,7 @@ def table(rows: int = 200, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 def _parts(X, y, known, loss, prices):
     encoding, classes = Encoding.fit(X), np.unique(y).tolist()
-    schema = schema_of(encoding, classes, **prices)
+    schema = schema_of(encoding, classes, CostSpec(**prices))
     problem = Problem.build(schema, encoding.transform(X), y, known=list(known) or None, loss=loss)
     facts = {
         "loss_scale": problem.loss_scale,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.budget import HardBudget
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import Episodes
 from askwise.core.problem import Problem, Schema
 
@@ -70,7 +71,12 @@ class World:
 
     def problem(self, **more: Any) -> Problem:
         columns = [c for names in self.reveals.values() for c in names]
-        schema = Schema.build(columns, self.classes, self.costs, self.reveals, self.setup, self.derived, self.needs)
+        schema = Schema.build(
+            columns,
+            self.classes,
+            CostSpec(self.costs, setup=self.setup, derived=self.derived, reveals=self.reveals),
+            external_needs=self.needs,
+        )
         return Problem.build(schema, self.X, self.y, known=self.known, external=self.external, loss=self.loss, **more)
 
     def cap(self, problem: Problem) -> int | None:

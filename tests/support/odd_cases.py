@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 
@@ -12,9 +13,15 @@ from askwise.core.problem import Problem, Schema
 def odd():
     """Holes, known values, a set-up, a derived test, two columns of one test, three classes and a loss matrix."""
     schema = Schema.build(
-        list("abcde"), list("xyz"), {"a": 1, "b": 2, "cd": 1, "e": 0}, reveals={"cd": ["c", "d"]},
-        setup={"draw": (2, ["a", "b"])}, derived={"e": ["b", "cd"]},
-    )  # fmt: skip
+        list("abcde"),
+        list("xyz"),
+        CostSpec(
+            {"a": 1, "b": 2, "cd": 1, "e": 0},
+            setup={"draw": (2, ["a", "b"])},
+            derived={"e": ["b", "cd"]},
+            reveals={"cd": ["c", "d"]},
+        ),
+    )
     parts = []
     for seed in (0, 1, 2):
         rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from askwise.core.cost_spec import CostSpec
 from askwise.errors import AskwiseError, InputError, StateError
 from askwise.tables.encoding import Encoding
 from askwise.tables.splits import schema_of
@@ -346,18 +347,20 @@ def test_a_column_that_is_not_there():
 
 def test_a_schema_in_which_columns_stay_tests():
     encoding = Encoding.fit({"sex": ["f", "m"], "systolic": [1, 2], "diastolic": [3, 4]})
-    schema = schema_of(encoding, ["ill", "well"], {"sex": 0, "pressure": "2.5"}, {"pressure": ["systolic", "diastolic"]})
+    schema = schema_of(
+        encoding, ["ill", "well"], CostSpec({"sex": 0, "pressure": "2.5"}, reveals={"pressure": ["systolic", "diastolic"]})
+    )
     assert schema.tests == ("sex", "pressure")
     assert schema.columns == ("sex=f", "sex=m", "systolic", "diastolic")
     assert schema.owner.tolist() == [0, 0, 1, 1]
     assert schema_of(encoding, ["ill", "well"]).tests == ("sex", "systolic", "diastolic")
-    assert schema_of(encoding, ["a", "b"], reveals={"sex": ["sex", "systolic"]}).tests == ("sex", "diastolic")
+    assert schema_of(encoding, ["a", "b"], CostSpec(reveals={"sex": ["sex", "systolic"]})).tests == ("sex", "diastolic")
     with pytest.raises(
         AskwiseError, match=r"a test reveals the column 'sistolic', which does not exist; did you mean 'systolic'"
     ):
-        schema_of(encoding, ["ill", "well"], reveals={"pressure": ["sistolic"]})
+        schema_of(encoding, ["ill", "well"], CostSpec(reveals={"pressure": ["sistolic"]}))
     with pytest.raises(AskwiseError, match="'sex' has the name of a column that it does not reveal"):
-        schema_of(encoding, ["ill", "well"], reveals={"sex": ["systolic"]})
+        schema_of(encoding, ["ill", "well"], CostSpec(reveals={"sex": ["systolic"]}))
 
 
 def test_a_million_rows_take_little_more_than_themselves():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core import checks
+from askwise.core.cost_spec import CostSpec
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import doubts
 from askwise.tables.encoding import Encoding
@@ -30,7 +31,7 @@ def check(folder: Path, source: dict[str, Any]) -> None:
     names = _tests(source, read_header(folder / source["file"], how))
     try:
         encoding = Encoding.fit({name: np.zeros(1) for name in names}, **_encoded(source))
-        schema_of(encoding, (False, True), **_prices(source))
+        schema_of(encoding, (False, True), _spec(source))
     except InputError as error:
         raise InputError(f"{source['file']!r}: {error}") from None
 
@@ -66,7 +67,7 @@ def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | No
     doubts.tell(
         [*doubts.about_target(np.array(classes), len(labels)), *doubts.about_columns(columns, source.get("categorical", ()))]
     )
-    return split(columns, labels, classes, rows, class_weight=class_weight, **_encoded(source), **_prices(source))
+    return split(columns, labels, classes, rows, _spec(source), class_weight=class_weight, **_encoded(source))
 
 
 def _gone(source: dict[str, Any]) -> set[str]:
@@ -94,9 +95,7 @@ def _encoded(source: dict[str, Any]) -> dict[str, Any]:
     return {"scaling": source.get("scaling", "columns"), "categorical": source.get("categorical", ())}
 
 
-def _prices(source: dict[str, Any]) -> dict[str, Any]:
-    """As `schema_of` takes them."""
-    prices = {name: source.get(name) for name in ("costs", "reveals", "derived")}
-    if prices["costs"] is not None:  # what is left out may still have a price
-        prices["costs"] = {test: price for test, price in prices["costs"].items() if test not in _gone(source)}
-    return {**prices, "setup": {name: (pair["cost"], pair["tests"]) for name, pair in source.get("setup", {}).items()}}
+def _spec(source: dict[str, Any]) -> CostSpec:
+    """What is said about the tests that are not left out, and their costs."""
+    setup = {name: (pair["cost"], pair["tests"]) for name, pair in source.get("setup", {}).items()}
+    return CostSpec(source.get("costs"), setup, source.get("derived", {}), source.get("reveals", {})).without(_gone(source))

@@ -17,6 +17,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Ints
 from askwise.core.budget import Budget
+from askwise.core.cost_spec import CostSpec
 from askwise.errors import Doubt, InputError, RowError, StateError, WriteError, did_you_mean
 from askwise.evaluation import Report
 from askwise.facade import Model
@@ -195,8 +196,8 @@ def fit(given: argparse.Namespace, budget: Budget) -> None:
     cases = cases_of(given, part="train", text=[*_names(given.categorical, ","), *_names(given.ignore, ",")])
     settings = {**cases.settings, **settings_of(given)}
     gone = left_out(given, columns_of(cases.X))
-    if "costs" in settings:  # what is left out may still have a price
-        settings["costs"] = {test: price for test, price in settings["costs"].items() if test not in gone}
+    if "costs" in settings:
+        settings["costs"] = CostSpec(settings["costs"]).without(gone).costs
     if given.test is not None:
         _check_test(given, cases, gone)
     if given.loss is not None:

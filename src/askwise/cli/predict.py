@@ -16,7 +16,7 @@ from typing import Any
 from askwise.cli.fit import ids_of
 from askwise.cluster import engines
 from askwise.cluster.engines import LOCAL
-from askwise.core import checks
+from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, RowError
 from askwise.facade import Model
 from askwise.files import whole
@@ -136,7 +136,7 @@ def _frames(part: Part, needed: list[str]) -> Iterator[Any]:
     """The rows of a part, some at a time. Only reading is done here, so that whatever goes wrong is the file's fault."""
     with _opened(Path(part.file)) as parquet:
         names = parquet.schema_arrow.names
-        checks.distinct(names, "column")
+        check_distinct(names, "column")
         # where one is missing, the whole table is looked at to say what was meant
         columns = needed if set(needed) <= set(names) else None
         for batch in parquet.iter_batches(BATCH, row_groups=[part.group], columns=columns, use_threads=False):

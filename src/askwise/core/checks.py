@@ -9,16 +9,8 @@ import numpy as np
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.costs import LEAST, MOST, exact
+from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, RowError, StateError, did_you_mean, quoted
-
-
-def distinct(names: Sequence[Any], what: str) -> None:
-    """Refuses a name that appears twice."""
-    seen: set[Any] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"the {what} {name!r} appears twice; every {what} needs its own name")
-        seen.add(name)
 
 
 def table(X: Any, columns: Sequence[str]) -> Floats:
@@ -192,7 +184,7 @@ def by_class(given: Any, classes: Sequence[Any], what: str) -> Any:
         for name in there:
             if name not in classes:
                 raise InputError(f"{what} has a {kind} {name!r}, which is not a class; {did_you_mean(name, classes)}")
-        distinct(there, f"{kind} of {what}")
+        check_distinct(there, f"{kind} of {what}")
         for name in classes:
             if name not in there:
                 raise InputError(f"{what} has no row or no column for the class {name!r}; it needs both for every class")

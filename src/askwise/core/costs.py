@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Bools, Doubles, Ints
+from askwise.core.cost_spec import CostSpec
 from askwise.errors import InputError, did_you_mean, quoted
 
 # Amounts that people give. Everything between can be counted, added, stored and read again; what is beyond was not meant.
@@ -80,60 +81,15 @@ class CostFunction:
     unit: Fraction  # money per unit
 
     @classmethod
-    def build(
-        cls,
-        tests: Sequence[str],
-        costs: Mapping[str, Any],
-        setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
-        derived: Mapping[str, Sequence[str]] | None = None,
-    ) -> CostFunction:
-        """`costs` by test; `setup` = {name: (price, tests that share it)}; `derived` = {test: tests it is computed from}.
+    def build(cls, tests: Sequence[str], costs: CostSpec | Mapping[str, Any] | Sequence[Any] | None = None) -> CostFunction:
+        """The costs of these tests, from all that is said about them or from costs alone.
 
-        A derived test may be left out of `costs`; if it is there, that is a fee on top of what it is computed from.
+        A derived test may be left out of the costs; if it is there, that is a fee on top of what it is computed from.
         """
-        setup, derived = dict(setup or {}), dict(derived or {})
-        for name, pair in setup.items():
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2 or isinstance(pair[1], str):
-                raise InputError(f"set-up {name!r} is {pair!r}; it must be a pair (price, tests that share it)")
-        index = {t: i for i, t in enumerate(tests)}
-
-        def position(name: str, where: str) -> int:
-            if name not in index:
-                raise InputError(f"{where} names the test {name!r}, which does not exist; {did_you_mean(name, tests)}")
-            return index[name]
-
-        for name in costs:
-            position(name, "the price list")
-        missing = [t for t in tests if t not in costs and t not in derived]
-        if missing:
-            raise InputError(f"test {missing[0]!r} has no price; give one (0 if it is free)")
-        own = [exact(costs.get(t, 0), f"the price of test {t!r}") for t in tests]
-        shared = [exact(amount, f"the price of set-up {name!r}") for name, (amount, _) in setup.items()]
-
-        sources = np.zeros((len(tests), len(tests)), bool)
-        for name, of in derived.items():
-            if not len(of):
-                raise InputError(f"derived test {name!r} is computed from nothing; name the tests it is computed from")
-            for source in of:
-                sources[position(name, "`derived`"), position(source, f"derived test {name!r}")] = True
-        circle = _circle(sources)
-        if circle is not None:
-            raise InputError(f"derived test {tests[circle]!r} is computed from itself, in a circle; remove one of its sources")
-
-        member = np.zeros((len(tests), len(setup)), bool)
-        for g, (name, (_, members)) in enumerate(setup.items()):
-            if not members:
-                raise InputError(f"set-up {name!r} has no tests; name those that share it")
-            for test in members:
-                if test in derived:
-                    raise InputError(
-                        f"test {test!r} is derived and also listed in set-up {name!r}; a derived test already pays the "
-                        "set-ups of what it is computed from, so list it in one of the two"
-                    )
-                if member[position(test, f"set-up {name!r}"), g]:
-                    raise InputError(f"set-up {name!r} lists test {test!r} twice; list it once")
-                member[index[test], g] = True
-
+        spec, index = CostSpec.of(costs), {test: i for i, test in enumerate(tests)}
+        own = _own(index, spec)
+        shared = [exact(amount, f"the price of set-up {name!r}") for name, (amount, _) in spec.setup.items()]
+        sources, member = _sources(index, spec), _member(index, spec)
         unit = Fraction(1, math.lcm(1, *(x.denominator for x in own + shared)))
         units = [[int(x / unit) for x in xs] for xs in (own, shared)]
         if max(sum(units[0]) + sum(units[1]), unit.denominator) >= COUNTED:
@@ -245,6 +201,52 @@ class CostFunction:
             return simple
         none = np.zeros_like(mask) if known is None else known
         return self.bill(Paid(none, np.zeros((len(mask), len(self.setup)), bool)), mask)
+
+
+def _position(name: str, tests: dict[str, int], where: str) -> int:
+    if name not in tests:
+        raise InputError(f"{where} names the test {name!r}, which does not exist; {did_you_mean(name, tests)}")
+    return tests[name]
+
+
+def _own(tests: dict[str, int], spec: CostSpec) -> list[Fraction]:
+    """F: what each test costs by itself."""
+    costs = spec.by_test(list(tests))
+    for name in costs:
+        _position(name, tests, "the price list")
+    lacking = [t for t in tests if t not in costs and t not in spec.derived]
+    if lacking:
+        raise InputError(f"test {lacking[0]!r} has no price; give one (0 if it is free)")
+    return [exact(costs.get(t, 0), f"the price of test {t!r}") for t in tests]
+
+
+def _sources(tests: dict[str, int], spec: CostSpec) -> Bools:
+    """F, F: the tests that each test is computed from."""
+    sources = np.zeros((len(tests), len(tests)), bool)
+    for name, names in spec.derived.items():
+        for source in names:
+            sources[_position(name, tests, "`derived`"), _position(source, tests, f"derived test {name!r}")] = True
+    circle = _circle(sources)
+    if circle is not None:
+        raise InputError(f"derived test {list(tests)[circle]!r} is computed from itself, in a circle; remove one of its sources")
+    return sources
+
+
+def _member(tests: dict[str, int], spec: CostSpec) -> Bools:
+    """F, G: the set-ups that each test needs."""
+    member = np.zeros((len(tests), len(spec.setup)), bool)
+    for g, (name, (_, members)) in enumerate(spec.setup.items()):
+        for test in members:
+            if test in spec.derived:
+                raise InputError(
+                    f"test {test!r} is derived and also listed in set-up {name!r}; a derived test already pays the "
+                    "set-ups of what it is computed from, so list it in one of the two"
+                )
+            position = _position(test, tests, f"set-up {name!r}")
+            if member[position, g]:
+                raise InputError(f"set-up {name!r} lists test {test!r} twice; list it once")
+            member[position, g] = True
+    return member
 
 
 def _circle(sources: Bools) -> int | None:

@@ -191,6 +191,15 @@ def check_names(names: Iterable[str], declared: Iterable[str]) -> None:
             raise InputError(f"there is no setting {name!r}; {did_you_mean(name, there)}")
 
 
+def check_distinct(names: Iterable[Any], what: str) -> None:
+    """Refuses a name that appears twice."""
+    before: set[Any] = set()
+    for name in names:
+        if name in before:
+            raise InputError(f"the {what} {name!r} appears twice; every {what} needs its own name")
+        before.add(name)
+
+
 def _interval(
     at_least: float | None, at_most: float | None = None, above: float | None = None, below: float | None = None
 ) -> str:

@@ -20,7 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from askwise.core import checks
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
+from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import CostFunction
+from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, did_you_mean
 
 
@@ -40,62 +42,25 @@ class Schema:
         cls,
         columns: Sequence[str],
         classes: Sequence[Any],
-        costs: Mapping[str, Any] | Sequence[Any] | None = None,
-        reveals: Mapping[str, Sequence[str]] | None = None,
-        setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
-        derived: Mapping[str, Sequence[str]] | None = None,
+        costs: CostSpec | Mapping[str, Any] | Sequence[Any] | None = None,
         external_needs: Sequence[str] | None = None,
     ) -> Schema:
-        """`reveals` = {test: columns}: a macro-feature or a vector-valued feature. Every other column is a test of its own.
-
-        `costs` by test name, or in the order of the tests; without it every test that is not derived costs 1.
-        `setup` and `derived`: see `Prices.build`. `external_needs`: the tests an existing classifier needs.
-        """
-        checks.distinct(columns, "column")
-        checks.distinct(classes, "class")
+        """`costs`: all that is said about tests and their costs, or costs alone. A test that reveals several columns is a
+        macro-feature or a vector-valued feature. `external_needs`: the tests an existing classifier needs."""
+        check_distinct(columns, "column")
+        check_distinct(classes, "class")
         if len(classes) < 2:
-            raise InputError(
-                f"there is only one class, {classes[0]!r}; a decision needs two or more"
-                if classes
-                else "there are no classes; a decision needs two or more"
-            )
-        revealed: dict[str, str] = {}
-        for test, names in (reveals or {}).items():
-            if not len(names):
-                raise InputError(f"test {test!r} reveals nothing; name its columns or remove it")
-            for name in names:
-                if name not in columns:
-                    raise InputError(
-                        f"test {test!r} reveals the column {name!r}, which does not exist; {did_you_mean(name, columns)}"
-                    )
-                if name in revealed:
-                    raise InputError(f"column {name!r} is revealed by both {revealed[name]!r} and {test!r}; keep one")
-                revealed[name] = test
+            only = f"there is only one class, {classes[0]!r}" if classes else "there are no classes"
+            raise InputError(f"{only}; a decision needs two or more")
+        spec = CostSpec.of(costs)
+        revealed = _revealed(columns, spec.reveals)
         tests = list(dict.fromkeys(revealed.get(c, c) for c in columns))
-        clash = [c for c in columns if c not in revealed and c in (reveals or {})]
-        if clash:
-            raise InputError(f"test {clash[0]!r} has the name of a column that it does not reveal; rename one of them")
         if not tests:
             raise InputError("there are no columns, so nothing can be bought")
         index = {t: i for i, t in enumerate(tests)}
-        if costs is None:
-            costs = {t: 1 for t in tests if t not in (derived or {})}
-        elif not isinstance(costs, Mapping):
-            if len(costs) != len(tests):
-                raise InputError(f"there are {len(costs)} prices for {len(tests)} tests; give one for each")
-            costs = dict(zip(tests, costs, strict=True))
-        needs = None
-        if external_needs is not None:
-            needs = np.zeros(len(tests), bool)
-            for t in external_needs:
-                if t not in index:
-                    raise InputError(
-                        f"the existing classifier needs the test {t!r}, which does not exist; {did_you_mean(t, tests)}"
-                    )
-                needs[index[t]] = True
+        needs = None if external_needs is None else _needs(external_needs, index)
         owner = np.array([index[revealed.get(c, c)] for c in columns], np.int64)
-        cost_function = CostFunction.build(tests, costs, setup, derived)
-        return cls(tuple(columns), tuple(tests), tuple(classes), owner, cost_function, needs)
+        return cls(tuple(columns), tuple(tests), tuple(classes), owner, CostFunction.build(tests, spec), needs)
 
     def __repr__(self) -> str:
         return f"Schema({len(self.columns)} columns, {self.n_tests} tests, {self.n_classes} classes)"
@@ -134,6 +99,36 @@ class Schema:
     def by_column(self, mask: Array) -> Array:
         """B, C from B, F: each column takes what holds for the test that reveals it."""
         return mask if self.one_column_each else mask[:, self.owner]
+
+
+def _revealed(columns: Sequence[str], reveals: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The test that reveals each column which is no test of its own."""
+    there, revealed = set(columns), dict[str, str]()
+    for test, names in reveals.items():
+        for name in names:
+            if name not in there:
+                raise InputError(
+                    f"test {test!r} reveals the column {name!r}, which does not exist; {did_you_mean(name, columns)}"
+                )
+            if name in revealed:
+                raise InputError(f"column {name!r} is revealed by both {revealed[name]!r} and {test!r}; keep one")
+            revealed[name] = test
+    clash = [c for c in columns if c not in revealed and c in reveals]
+    if clash:
+        raise InputError(f"test {clash[0]!r} has the name of a column that it does not reveal; rename one of them")
+    return revealed
+
+
+def _needs(names: Sequence[str], tests: Mapping[str, int]) -> Bools:
+    """F: the tests that an existing classifier needs."""
+    needs = np.zeros(len(tests), bool)
+    for name in names:
+        if name not in tests:
+            raise InputError(
+                f"the existing classifier needs the test {name!r}, which does not exist; {did_you_mean(name, tests)}"
+            )
+        needs[tests[name]] = True
+    return needs
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array
+from askwise.core.cost_spec import CostSpec
 from askwise.datasets.cards import CARDS, Card, cards
 from askwise.datasets.makers import MAKERS
 from askwise.datasets.sources import Source
@@ -26,7 +27,7 @@ __all__ = ["Card", "Raw", "cards", "load", "raw"]
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """A data set before splitting and encoding. Prices, set-ups and so on are as in `Schema.build`, by name of a column."""
+    """A data set before splitting and encoding. Costs, set-ups and so on are as in `CostSpec`, by name of a column."""
 
     card: Card
     X: Array  # N, C: numbers, NaN where missing
@@ -40,6 +41,11 @@ class Raw:
     reveals: dict[str, list[str]] | None = None  # None: each column is a test
     categorical: tuple[str, ...] = ()  # columns whose numbers are only names
     scaling: str = "columns"
+
+    @property
+    def spec(self) -> CostSpec:
+        """All that is said about its tests and their costs."""
+        return CostSpec(self.costs, self.setup or {}, self.derived or {}, self.reveals or {})
 
     @cached_property
     def table(self) -> Any:
@@ -68,14 +74,13 @@ def load(name: str, seed: int = 0, class_weight: Any = None, download: bool = Fa
     """A named data set, split and scaled. Where there is no official split, another seed is another split."""
     data = raw(name, download, verify)
     columns = dict(zip(data.columns, data.X.T, strict=True))
-    prices = {"costs": data.costs, "reveals": data.reveals, "setup": data.setup, "derived": data.derived}
     return split(
         columns,
         data.y,
         data.classes,
         data.splits(seed),
+        data.spec,
         scaling=data.scaling,
         categorical=data.categorical,
         class_weight=class_weight,
-        **prices,
     )

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.cost_spec import CostSpec
 from askwise.core.problem import Problem, Schema
 from askwise.methods.exact import Exact
 
@@ -53,7 +54,7 @@ def small_problem(seed: int, rows: int = 4_000) -> SmallProblem:
         X[:, 2:] = rng.integers(0, sizes[2:], (rows, F - 2))
         told = rng.random(rows) < 0.95
         y = np.where(told, X[:, :2].sum(1).astype(int) % 2, y % K)
-    schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), prices, setup=setup, derived=derived)
+    schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), CostSpec(prices, setup or {}, derived or {}))
     problem = Problem.build(schema, X - X.mean(0), y, ids=np.arange(rows))
     return SmallProblem(seed, kind, problem, _budgets(problem, kind))
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from askwise.core import checks
+from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, did_you_mean
 from askwise.tables import decimals
 from askwise.tables.cells import label
@@ -133,7 +133,7 @@ def _names(file: Path, row: Sequence[Any]) -> list[str]:
         raise InputError(
             f"column {names.index('') + 1} of {file.name!r} has no name; the first row of the sheet must name all columns"
         )
-    checks.distinct(names, "column")
+    check_distinct(names, "column")
     return names
 
 

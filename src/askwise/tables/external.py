@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array, Floats, Ints
+from askwise.core.cost_spec import listed
 from askwise.core.problem import Schema
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables.cells import Place, missing
 from askwise.tables.frames import Table, column, columns_of
-from askwise.tables.splits import listed
 
 
 @dataclass(frozen=True)

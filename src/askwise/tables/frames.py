@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from askwise.core import checks
 from askwise.core.arrays import Array
+from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import excel, textfiles
 from askwise.tables.cells import label
@@ -40,7 +40,7 @@ class Table:
         self._X = X if self.named else _matrix(X)
         keys = _keys(X) if self.named else range(self._X.shape[1])
         self.names = [str(k) if self.named else f"x{k}" for k in keys]
-        checks.distinct(self.names, "column")
+        check_distinct(self.names, "column")
         self._keys = dict(zip(self.names, keys, strict=True))
         self._rows = rows
         whole = next(iter(X.values()), ()) if isinstance(X, Mapping) else self._X
@@ -109,7 +109,7 @@ def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = (), ho
             frame = pandas.read_parquet(file)
         else:
             frame = (excel if ending == EXCEL else textfiles).read(pandas, file, text, how)
-    checks.distinct(list(frame.columns), "column")
+    check_distinct(list(frame.columns), "column")
     if not len(frame):
         raise InputError(f"the file {file.name!r} has no rows")
     return frame
@@ -123,7 +123,7 @@ def read_header(path: str | os.PathLike[str], how: Reading = RECOGNISED) -> list
             names = [str(name) for name in parquet.read_schema(file).empty_table().to_pandas().columns]
         else:
             names = (excel if ending == EXCEL else textfiles).header(pandas, file, how)
-    checks.distinct(names, "column")
+    check_distinct(names, "column")
     return names
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from askwise.core import checks
 from askwise.core.arrays import Doubles
+from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, quoted
 from askwise.tables.frames import read_cells
 from askwise.tables.notation import ambiguous, plain
@@ -20,12 +21,12 @@ def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     for name in columns:
         if not rows or name not in rows[0]:
             raise InputError(f"{path.name!r} has no column {name!r}; it must have the columns {', '.join(columns)}")
-    checks.distinct(rows[0], f"column of {path.name!r}")
+    check_distinct(rows[0], f"column of {path.name!r}")
     found = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
     for row in found:
         if "cost" in row:
             row["cost"] = amount(row["cost"], f"the cost of {row[columns[0]]!r} in {path.name!r}")
-    checks.distinct([row[columns[0]] for row in found], f"{columns[0]} in {path.name!r}")
+    check_distinct([row[columns[0]] for row in found], f"{columns[0]} in {path.name!r}")
     return found
 
 
@@ -43,7 +44,7 @@ def loss_of(path: Path, classes: list[Any]) -> Doubles:
     if not rows:
         raise InputError(f"{path.name!r} is empty; it needs a row and a column for every class")
     for kind, names in (("column", rows[0][1:]), ("row", [row[0] for row in rows[1:]])):
-        checks.distinct(names, f"{kind} of {path.name!r}")  # here, since a dict has each name once
+        check_distinct(names, f"{kind} of {path.name!r}")  # here, since a dict has each name once
     table = {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[1:]}
     try:
         losses = [

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from askwise.core.arrays import Array, Ints
+from askwise.core.cost_spec import CostSpec
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.tables.encoding import Encoding
@@ -47,29 +48,16 @@ def shuffled(rows: Rows, sizes: Sequence[int], seed: int) -> list[Rows]:
     return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
 
 
-def listed(names: Any) -> list[str]:
-    """Names; a single one may come without brackets, and is not taken letter by letter."""
-    return [names] if isinstance(names, str) else list(names)
-
-
 def schema_of(
-    encoding: Encoding,
-    classes: Sequence[Any],
-    costs: Mapping[str, Any] | Sequence[Any] | None = None,
-    reveals: Mapping[str, Sequence[str]] | None = None,
-    setup: Mapping[str, tuple[Any, Sequence[str]]] | None = None,
-    derived: Mapping[str, Sequence[str]] | None = None,
-    external_needs: Sequence[str] | None = None,
+    encoding: Encoding, classes: Sequence[Any], costs: Any = None, external_needs: Sequence[str] | None = None
 ) -> Schema:
-    """A schema whose tests are columns of the user's table, or what `reveals` makes of them. See `Schema.build`.
+    """A schema whose tests are columns of the user's table, or what reveals several of them. See `Schema.build`.
 
     `external_needs`: tests, or columns that tests reveal.
     """
-    groups = {test: listed(names) for test, names in (reveals or {}).items()}
-    shared: dict[str, Any] = {name: _listed_pair(pair) for name, pair in (setup or {}).items()}
-    computed = {test: listed(names) for test, names in (derived or {}).items()}
-    tests = {test: [column for name in names for column in encoding.reveals_of(name)] for test, names in groups.items()}
-    owner = {name: test for test, names in groups.items() for name in names}
+    spec = CostSpec.of(costs)
+    tests = {test: [column for name in names for column in encoding.reveals_of(name)] for test, names in spec.reveals.items()}
+    owner = {name: test for test, names in spec.reveals.items() for name in names}
     for name, columns in encoding.reveals.items():
         if name in owner:
             continue
@@ -77,13 +65,7 @@ def schema_of(
             raise InputError(f"test {name!r} has the name of a column that it does not reveal; rename one of them")
         tests[name] = columns
     needs = None if external_needs is None else [owner.get(name, name) for name in external_needs]
-    return Schema.build(encoding.engine_columns, classes, costs, tests, shared, computed, needs)
-
-
-def _listed_pair(pair: Any) -> Any:
-    """A price and names; what is no such pair is left to `Prices.build` to refuse."""
-    one = isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str)
-    return (pair[0], listed(pair[1])) if one else pair
+    return Schema.build(encoding.engine_columns, classes, replace(spec, reveals=tests), needs)
 
 
 def split(
@@ -91,18 +73,15 @@ def split(
     y: Array,
     classes: Sequence[Any],
     rows: Sequence[Rows],
+    costs: Any = None,
     *,
     scaling: str = "columns",
     categorical: Iterable[str] = (),
     class_weight: Any = None,
-    **prices: Any,
 ) -> Split:
-    """Problems of three lists of rows of a dict of columns; all three are judged by the losses of the training rows.
-
-    prices: `costs`, `reveals`, `setup` and `derived`, as in `schema_of`.
-    """
+    """Problems of three lists of rows of a dict of columns; all three are judged by the losses of the training rows."""
     encoding = Encoding.fit(X, scaling=scaling, categorical=categorical, rows=rows[0])
-    schema = schema_of(encoding, classes, **prices)
+    schema = schema_of(encoding, classes, costs)
     parts = [encoding.transform(X, rows=r) for r in rows]
     train = Problem.build(schema, parts[0], y[rows[0]], class_weight=class_weight)
     validation, test = (Problem.build(schema, x, y[r]).with_loss(train.loss) for x, r in zip(parts[1:], rows[1:], strict=True))

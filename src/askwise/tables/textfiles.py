@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from askwise.core import checks
+from askwise.core.parameters import check_distinct
 from askwise.errors import Doubt, InputError
 from askwise.tables import decimals
 from askwise.tables.reading import RECOGNISED, Reading
@@ -209,7 +209,7 @@ def _header(pandas: Any, file: Path, told: dict[str, Any]) -> tuple[list[str], l
             f"column {names.index('') + 1} of {file.name!r} has no name; name it, or remove it (pandas writes such "
             "a column for the row numbers unless told index=False)"
         )
-    checks.distinct(names, "column")
+    check_distinct(names, "column")
     if len(names) == 1 and any(separator in names[0] for separator in _SEPARATORS):
         raise InputError(f"the file {file.name!r} has the one column {names[0]!r}; say what separates its columns with --sep")
     return written, names

@@ -109,6 +109,9 @@ class OnnxPolicy:
         self.mean, self.deviation = (np.concatenate([getattr(p, n) for p in parts]) for n in ("mean", "deviation"))
         self.model = model
 
+    def draws(self, state):
+        return uniform(state.key, self.model.seed)
+
     def outputs(self, state):
         B, F = state.mask.shape
         raw = state.values.astype(float) * self.deviation + self.mean
@@ -121,7 +124,7 @@ class OnnxPolicy:
             "left": np.full(B, np.inf) if state.left is None else state.left,
         }
         if "draw" in {i.name for i in self.run.get_inputs()}:
-            given["draw"] = uniform(state.key, self.model.seed)
+            given["draw"] = self.draws(state)
         return dict(zip(("action", "q", "probabilities"), self.run.run(None, given), strict=True))
 
 

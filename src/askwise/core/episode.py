@@ -33,6 +33,11 @@ class State(NamedTuple):
     left: Doubles | None = None  # B: money left of the hard budget; None when there is none
     price: Doubles | None = None  # B, F: what each test would cost now; None where nobody was told
 
+    @property
+    def rows(self) -> Ints:
+        """B: the number of each row, for one entry of each: `x[state.rows, column]`."""
+        return np.arange(self.mask.shape[0], like=self.mask)
+
     def keep(self, which: Bools) -> State:
         """Only some of the cases."""
         return State(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]

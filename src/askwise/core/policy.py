@@ -111,7 +111,7 @@ class Constant:
     classes: tuple[float, ...]
 
     def __call__(self, state: State) -> Floats:
-        values = np.full(state.legal.shape, NEVER, np.float32)
+        values = np.full_like(state.legal, NEVER, dtype=np.float32)
         values[:, : len(self.classes)] = self.classes
         return values
 

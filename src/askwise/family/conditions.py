@@ -40,13 +40,11 @@ class Scale:
 
     def conditions(self, lam: Doubles, left: Doubles | None) -> Floats:
         """B, 33: price and budget left on logarithmic axes, as hat functions, and whether there is no budget to mind."""
-        knots, out = DESIGN.knots, np.zeros((len(lam), DESIGN.conditions), np.float32)
-        out[:, :knots] = _hats(lam, self.least, self.high)
-        free = np.ones(len(lam), bool) if left is None else left >= self.total
-        if left is not None:
-            out[:, knots:-1] = _hats(left, self.cheapest / 2, self.total) * ~free[:, None]
-        out[:, -1] = free
-        return out
+        hats = _hats(lam, self.least, self.high)
+        if left is None:
+            return np.concatenate([hats, np.zeros_like(hats), np.ones((len(lam), 1))], 1, dtype=np.float32)
+        free = (left >= self.total)[:, None]
+        return np.concatenate([hats, _hats(left, self.cheapest / 2, self.total) * ~free, free], 1, dtype=np.float32)
 
     def reach(self, lam: Doubles, left: Doubles | None) -> Doubles:
         """B, in stakes: at most this much will still be paid at price lambda: what is left, and no more than can be lost."""
@@ -72,7 +70,7 @@ def affordable(alone: Doubles, price: Doubles, left: Doubles | None) -> Floats:
     """
     F = len(alone)
     if DESIGN.few_tests < F:
-        return np.empty((len(price), 0), np.float32)
+        return price[:, :0].astype(np.float32)
     if left is None:
         return np.ones(price.shape, np.float32)
     rest = left[:, None] - price + 1e-9 * alone[-1]

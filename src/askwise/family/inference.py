@@ -133,7 +133,7 @@ class FamilyValues:
             np.maximum(out, 0, out=out)
             out = out @ matrix
             out += bias
-        F, B = scores.shape[1], np.arange(len(mask))
+        F, rows = scores.shape[1], state.rows
         price = (state.price * (self.lam / self.scale.loss_scale)).astype(out.dtype)
         legal = state.legal[:, -F:]
         offers, late = proposed(scores, legal)
@@ -142,7 +142,7 @@ class FamilyValues:
         late += price
         worth = late + own_share(F) * out[:, :F]
         pick = np.where(offers, worth, np.inf).argmin(1)
-        now = price[B, pick]
+        now = price[rows, pick]
         ask = out[:, F + 4] if out.shape[1] > F + 4 else None
         return Outlook(
             belief,
@@ -150,7 +150,7 @@ class FamilyValues:
             scores,
             worth,
             pick,
-            worth[B, pick] + out[:, F],
+            worth[rows, pick] + out[:, F],
             stop[:, 0] + out[:, F + 1],
             now + reach * softplus(out[:, F + 2] - DESIGN.cost_offset),
             ask,
@@ -164,14 +164,14 @@ class FamilyValues:
         if state.left is None:
             return self._unlimited
         assert state.price is not None
-        return self._limited(len(state.mask), state.left, affordable(self.alone, state.price, state.left))
+        return self._limited(np.full_like(state.left, self.lam), state.left, affordable(self.alone, state.price, state.left))
 
     @cached_property
     def _unlimited(self) -> tuple[Array, Array, Array]:
-        return self._limited(1, None, affordable(self.alone, np.zeros((1, len(self.alone))), None))
+        return self._limited(np.full(1, self.lam), None, affordable(self.alone, np.zeros((1, len(self.alone))), None))
 
-    def _limited(self, B: int, left: Doubles | None, rooms: Floats) -> tuple[Array, Array, Array]:
-        lam, (first, bias) = np.full(B, self.lam), self.value_head[0]
+    def _limited(self, lam: Doubles, left: Doubles | None, rooms: Floats) -> tuple[Array, Array, Array]:
+        first, bias = self.value_head[0]
         conditions = self.scale.conditions(lam, left)
         apart = np.concatenate([conditions, rooms], 1, dtype=self.dtype) @ first[-self._beside :] + bias
         return conditions, self.scale.reach(lam, left).astype(self.dtype), apart
@@ -224,12 +224,12 @@ class FamilyValues:
 
     def _values(self, seen: Outlook, state: State) -> Floats:
         K, F = seen.decide.shape[1], seen.scores.shape[1]
-        q = np.empty(state.legal.shape, seen.scores.dtype)
+        q = np.empty_like(state.legal, dtype=seen.scores.dtype)
         q[:, :K] = -seen.decide
         if seen.ask is not None:
             q[:, K] = -seen.ask
         q[:, -F:] = np.minimum(-seen.worth, -seen.on[:, None]) - 1e3
-        q[np.arange(len(q)), seen.pick - F] = -(seen.on + DESIGN.tie_margin)
+        q[state.rows, q.shape[1] - F + seen.pick] = -(seen.on + DESIGN.tie_margin)
         return q
 
 
@@ -245,7 +245,7 @@ class InOrder:
 
     def __call__(self, state: State) -> Floats:
         F, K = len(self.bonus), len(self.values.loss)
-        q = np.full(state.legal.shape, NEVER, self.values.loss.dtype)  # it does not ask an existing classifier either
+        q = np.full_like(state.legal, NEVER, dtype=self.values.loss.dtype)  # it does not ask an existing classifier either
         q[:, -F:] = self.bonus
         over, lacks = self._over(state)
         if over.any():  # until then nothing needs to be computed
@@ -344,10 +344,9 @@ def entropy(belief: Array) -> Array:
 
 def summary(belief: Array, stop: Array) -> Array:
     """B, K + 5: what the judge sees of a belief: itself, its three largest, its entropy, and the loss of deciding now."""
-    K = belief.shape[1]
     top = np.sort(belief, 1)[:, :-4:-1]
-    none = np.zeros((len(belief), max(3 - K, 0)), belief.dtype)
-    return np.concatenate([belief, top, none, entropy(belief), stop], 1)
+    none = [0 * stop] * (3 - belief.shape[1])
+    return np.concatenate([belief, top, *none, entropy(belief), stop], 1)
 
 
 def own_share(tests: int) -> float:
@@ -363,7 +362,7 @@ def proposed(scores: Array, legal: Array) -> tuple[Array, Array]:
     np.minimum(late, DESIGN.gap_limit, out=late)
     if scores.shape[1] <= DESIGN.candidates:
         return legal, late
-    least = np.partition(allowed, -DESIGN.candidates, 1)[:, -DESIGN.candidates, None]
+    least = np.partition(allowed, -DESIGN.candidates, 1)[:, -DESIGN.candidates :][:, :1]
     return legal & (allowed >= least), late
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.episode import State
-from askwise.core.policy import Mixture, free_first, greedy
+from askwise.core.policy import free_first, greedy
 from askwise.errors import InputError
 from askwise.files import write_whole
 from askwise.model.model import LearnedModel
@@ -67,7 +67,7 @@ def step(model: LearnedModel, values: Any, mask: Any, legal: Any, price: Any, le
     values: B, C, not scaled; mask, legal, price: B, F, of the tests; left: B, infinity for no budget; draw: B, of a mixture.
     Arrays, or those of a `Graph`.
     """
-    schema, policy = model.schema, model.policy
+    schema = model.schema
     mean, deviation = (np.concatenate([getattr(p, name) for p in model.encoding.parts]) for name in ("mean", "deviation"))
     scaled = ((values - mean) / deviation).astype(np.float32)
     decides = [np.full_like(mask[:, :1], True)] * schema.n_classes
@@ -81,10 +81,10 @@ def step(model: LearnedModel, values: Any, mask: Any, legal: Any, price: Any, le
             price,
         )
     )
-    arms = [policy.first, policy.second] if isinstance(policy, Mixture) else [policy]
-    q, *second = (arm.values(state) for arm in arms)
-    if second:
-        q = np.where((draw < model.blend.share)[:, None], second[0], q)
+    first, second = model.followed
+    q = model.arm(first).values(state)
+    if model.blend.share:
+        q = np.where((draw < model.blend.share)[:, None], model.arm(second).values(state), q)
     belief = model.believed(q) if model.family is None else model.family.values(0.0).believe(state.values, mask)
     return {"action": greedy(q, state.legal), "q": q, "probabilities": belief.astype(np.float32)}
 

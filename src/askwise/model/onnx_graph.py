@@ -234,7 +234,8 @@ def _searchsorted(graph: Graph, example: Array, ordered: Array, x: GraphArray, s
     """How many of these numbers are no larger."""
     assert side == "right"
     apart = graph.array(x.example[:, :, None], "Unsqueeze", x.name, graph.constant([2]))
-    return (apart >= ordered).sum(2)
+    counts: GraphArray = (apart >= ordered).sum(2)
+    return counts
 
 
 def _take_along_axis(graph: Graph, example: Array, x: GraphArray, index: GraphArray, axis: int) -> GraphArray:

@@ -1,7 +1,7 @@
 """An agent from elsewhere: MaskablePPO of sb3-contrib, trained in `askwise.gym` and measured like every other method.
 
 pip install -c constraints.txt '.[agents]'
-python examples/maskable_ppo.py --data breast_cancer --price 0.01
+python examples/maskable_ppo.py --data breast_cancer --tradeoff 0.01
 
 A plan of `python -m askwise bench`, started beside the folder `examples`, names it as a method: `examples.maskable_ppo`.
 """
@@ -34,7 +34,7 @@ class Until(BaseCallback):
 
 
 def train(problem: Problem, budget: Budget, steps: int, seed: int = 0, end: float = math.inf) -> AgentPolicy:
-    """A policy that maximises the mean return, -(loss + price * cost)."""
+    """A policy that maximises the mean return, -(loss + lam * cost)."""
     envs = make_vec_env(lambda: CostlyEnv(problem, budget), n_envs=16, seed=seed)
     # whole episodes count, so nothing is discounted; a little entropy, or it stops before it has seen what tests tell
     settings = dict(gamma=1.0, n_steps=128, batch_size=256, ent_coef=0.01, learning_rate=1e-3)
@@ -44,26 +44,26 @@ def train(problem: Problem, budget: Budget, steps: int, seed: int = 0, end: floa
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> AgentPolicy:
-    """The same as a method of `askwise bench`. Its rewards know a price and a hard budget, not an average to be met."""
+    """The same as a method of `askwise bench`. Its rewards know a tradeoff and a hard budget, not an average to be met."""
     if budget.average is not None:
-        raise InputError(f"MaskablePPO cannot aim at {budget}; give a price, a hard budget or both")
+        raise InputError(f"MaskablePPO cannot aim at {budget}; give a tradeoff, a hard budget or both")
     return train(problem, budget, 10**9, seed, time.monotonic() + seconds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train MaskablePPO on a named data set and measure it on the test rows.")
     parser.add_argument("--data", default="breast_cancer")
-    parser.add_argument("--price", type=float, default=0.01, help="loss per unit of cost")
+    parser.add_argument("--tradeoff", type=float, default=0.01, help="loss per unit of cost")
     parser.add_argument("--hard-budget", type=float, help="the most that any case may cost")
     parser.add_argument("--steps", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     torch.set_num_threads(1)  # the networks are too small for more
     split = named.load(given.data, seed=given.seed)
-    budget = Tradeoff(given.price) if given.hard_budget is None else Tradeoff(given.price) & HardBudget(given.hard_budget)
+    budget = Tradeoff(given.tradeoff) if given.hard_budget is None else Tradeoff(given.tradeoff) & HardBudget(given.hard_budget)
     report = evaluate(train(split.train, budget, given.steps, given.seed), split.test, budget)
-    objective = report.loss + given.price * report.cost
-    print(f"cost {report.cost:.3f}, accuracy {report.accuracy:.3f}, loss + price x cost {objective:.4f}")
+    objective = report.loss + given.tradeoff * report.cost
+    print(f"cost {report.cost:.3f}, accuracy {report.accuracy:.3f}, loss + tradeoff x cost {objective:.4f}")
 
 
 if __name__ == "__main__":

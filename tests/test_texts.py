@@ -156,10 +156,10 @@ def test_pictures_of_nasty_names_are_valid(nasty: Path) -> None:
 
 
 def test_names_with_a_separator_are_written_with_a_backslash(tmp_path: Path) -> None:
-    from askwise.cli.fit import _names
+    from askwise.cli.fit_settings import names
 
-    assert _names(r"blood\;pressure; age") == ["blood;pressure", "age"]
-    assert _names(r"smith\, j,age", ",") == ["smith, j", "age"]
+    assert names(r"blood\;pressure; age", ";") == ["blood;pressure", "age"]
+    assert names(r"smith\, j,age") == ["smith, j", "age"]
     with pytest.raises(InputError, match=r"\\x1b"):
         read_table(tmp_path / f"a{NASTY}.csv")
 

@@ -83,7 +83,7 @@ def test_text_files_and_parquet_mean_the_same(tmp_path, monkeypatch):
     cases.assign(when=when.date).to_parquet("days.parquet")
     cases.assign(code="no. " + cases["code"]).to_csv("other.csv", index=False)
     for table in ("t.csv", "t.parquet", "days.parquet"):
-        more = ["--categorical", "code", "--target", "y", "--price", "0.0001", "--time-limit", "1", "--quiet"]
+        more = ["--categorical", "code", "--target", "y", "--tradeoff", "0.0001", "--time-limit", "1", "--quiet"]
         code, _, err = run("fit", table, *more, "--out", "m.askwise")
         assert code == 0
         if table == "t.csv":
@@ -152,7 +152,7 @@ def test_the_other_settings_reach_the_model(folder, tmp_path):
     out = tmp_path / "a.askwise"
     code, _, _ = run("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0.001", "--quiet", "--out", out,
                      "--reveals", folder / "reveals.csv", "--loss", folder / "loss.csv", "--known", "age, index",
-                     "--class-weight", "balanced", "--hard-budget", "2", "--price", "0.1", "--seed", "3")  # fmt: skip
+                     "--class-weight", "balanced", "--hard-budget", "2", "--tradeoff", "0.1", "--seed", "3")  # fmt: skip
     assert code == 0
     model = askwise.load(out)
     assert model.schema.tests == ("age", "pressure", "form", "index")

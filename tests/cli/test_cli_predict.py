@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import ok, run
 from tests.support.patients import patients
 
-from askwise.cli import predict
+from askwise.cli import scoring
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ ARGS = ("--average-budget", "0.5", "--ids", "name")
 
 
 def test_parts_give_what_one_go_gives(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predict, "BATCH", 32)
-    sizes, real = [], predict.decided
-    monkeypatch.setattr(predict, "decided", lambda m, table, ids: (sizes.append(len(table)), real(m, table, ids))[1])
+    monkeypatch.setattr(scoring, "BATCH", 32)
+    sizes, real = [], scoring.decided
+    monkeypatch.setattr(scoring, "decided", lambda m, table, ids: (sizes.append(len(table)), real(m, table, ids))[1])
     whole = rows_of(ok("predict", folder / "m.askwise", folder / "cases.csv", *ARGS))
     assert sizes == [300]
     same(rows_of(ok("predict", folder / "m.askwise", folder / "cases.parquet", *ARGS)), whole)

@@ -10,7 +10,7 @@ import pytest
 
 import askwise
 from askwise import CostlyClassifier, FamilyConfig, TrainConfig, gym, plots
-from askwise.cli import parser
+from askwise.cli.parser import parser
 from askwise.datasets import named
 from askwise.facade import Model
 from askwise.frontier.point import Point

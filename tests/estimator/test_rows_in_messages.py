@@ -58,7 +58,7 @@ HIGH = "column 'pressure' holds 'high' in {}; it must be a number, or missing"
     *((["fit", "good.csv", *FIT, option, "y"], f"{option} names the column 'y', which is the target; leave it out there")
       for option in ("--known", "--categorical", "--ignore", "--ids", "--external")),
     (["fit", "good.csv", *FIT, "--costs", "prices.csv"],
-     "'prices.csv' has a price for 'y', which is the target; remove that line"),
+     "'prices.csv' has a cost for 'y', which is the target; remove that line"),
     (["fit", "good.csv", *FIT, "--costs", "ragged.csv"], "line 4 of 'ragged.csv' has 3 fields (age, 1, 5); it must have 2"),
 ])  # fmt: skip
 def test_a_file_is_told_where(folder: Path, argv: list[str], words: str, monkeypatch: pytest.MonkeyPatch) -> None:

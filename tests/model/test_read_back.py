@@ -62,7 +62,7 @@ def fit(cases, *more):
     return run("fit", cases, "--target", "y", "--out", cases.with_name("m.askwise"), "--quiet", *more)
 
 
-@pytest.mark.parametrize("option", ["--hard-budget", "--average-budget", "--price"])
+@pytest.mark.parametrize("option", ["--hard-budget", "--average-budget", "--tradeoff"])
 @pytest.mark.parametrize("amount", ["1e20", "1e300", "1e-20", "1e999999999"])
 def test_amounts_that_no_file_keeps_are_refused_before_training(option, amount, cases):
     code, out, err = fit(cases, option, amount)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from askwise.cli import predict
+from askwise.cli import scoring
 from askwise.errors import InputError
 from askwise.tables.frames import Table, column, columns_of, read_cells, read_header, read_table
 
@@ -138,7 +138,7 @@ def test_a_parquet_file_whose_description_is_damaged_is_refused_in_a_sentence(la
         with pytest.raises(InputError, match=r"'bad.parquet' cannot be read as a table: it is damaged"):
             read(tmp_path / "bad.parquet")
     with pytest.raises(InputError, match=r"'bad.parquet' cannot be read as a table: it is damaged"):
-        list(predict._frames(predict.parts_of(tmp_path / "bad.parquet")[0], ["a"]))
+        list(scoring._frames(scoring.parts_of(tmp_path / "bad.parquet")[0], ["a"]))
 
 
 @pytest.mark.parametrize(

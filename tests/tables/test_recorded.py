@@ -190,7 +190,7 @@ def folder(tmp_path_factory, oracle):
     X, y = table()
     record(oracle, X).assign(diagnosis=y).to_csv(here / "cases.csv", index=False)
     X.assign(diagnosis=y).to_csv(here / "without.csv", index=False)
-    argv = ["fit", here / "cases.csv", "--target", "diagnosis", "--time-limit", "1s", "--price", "0.0001", "--quiet"]
+    argv = ["fit", here / "cases.csv", "--target", "diagnosis", "--time-limit", "1s", "--tradeoff", "0.0001", "--quiet"]
     assert run(*argv, "--external", "oracle", "--external-needs", "b, a", "--out", here / "m.askwise")[0] == 0
     return here
 

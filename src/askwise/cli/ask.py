@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.cli.options import model_of
 from askwise.core.policy import uniform
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.files import check_out, write_whole
@@ -35,8 +36,9 @@ WORDS = {
 }
 
 
-def ask(given: argparse.Namespace, model: LearnedModel) -> None:
+def run(given: argparse.Namespace) -> None:
     """A case, question by question."""
+    model = model_of(given)
     if given.trace is not None:
         check_out(given.trace, "the record", [given.model, given.simulate])
         _check_replaced(given.trace)
@@ -238,7 +240,8 @@ def _decision(session: Session, step: Step) -> str:
 
 def simulate(given: argparse.Namespace, model: LearnedModel) -> None:
     """What sessions come to for the rows of a file, whose columns answer what is asked; the same as `askwise predict`."""
-    from askwise.cli.fit import ids_of, reading_of
+    from askwise.cli.cases import ids_of
+    from askwise.cli.options import reading_of
     from askwise.tables.frames import read_table, rows_of
 
     for option, value in (("--known", given.known), ("--case-id", given.case_id)):

@@ -22,16 +22,16 @@ def drop(stream: Any) -> None:
 
 
 @contextmanager
-def doubts() -> Iterator[None]:
+def warnings_as_lines() -> Iterator[None]:
     """Our own warnings, as one line and once each."""
     usual = warnings.showwarning
-    said: set[str] = set()  # Python forgets what it has shown whenever filters change, as in a fit
+    shown: set[str] = set()  # Python forgets what it has shown whenever filters change, as in a fit
 
     def show(message: Warning | str, category: type[Warning], *more: Any) -> None:
         if issubclass(category, Doubt):
-            if str(message) in said:
+            if str(message) in shown:
                 return
-            said.add(str(message))
+            shown.add(str(message))
             print(f"askwise: {printable(message)}", file=sys.stderr)
         else:
             usual(message, category, *more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -115,3 +115,14 @@ class Cluster:
                 except Exception as error:
                     result = error
                 yield i, result
+
+
+def in_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """Numbered results by their numbers: one that comes before its turn waits for it."""
+    early: dict[int, Any] = {}
+    turn = 0
+    for i, result in results:
+        early[i] = result
+        while turn in early:
+            yield turn, early.pop(turn)
+            turn += 1

@@ -1,0 +1,99 @@
+"""Cases with their classes: from a file, or the rows of a named data set."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askwise.cli.options import reading_of
+from askwise.core.arrays import Array, Ints
+from askwise.core.cost_spec import CostSpec
+from askwise.errors import InputError, RowError, did_you_mean
+from askwise.tables.frames import column, columns_of, read_table, rows_of
+from askwise.tables.reading import OPTIONS, RECOGNISED, Reading
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCases:
+    """A table without its target, the classes, and what is known of its tests."""
+
+    X: Any
+    y: Array
+    spec: CostSpec = field(default_factory=CostSpec)
+    scaling: str = "columns"
+    ids: Any = None  # names of the cases
+    file: Path | None = None  # where the cases are from
+    how: Reading = RECOGNISED  # how that is written
+
+    def rows(self) -> AbstractContextManager[None]:
+        """While this lasts, errors name the line of the file that a row is from."""
+        return rows_of(self.file, self.how)
+
+    def take(self, rows: Ints) -> LabelledCases:
+        """Some of them, without their names and lines."""
+        return LabelledCases(_rows(self.X, rows), self.y[rows])
+
+
+def cases_of(options: argparse.Namespace, part: str, text: Sequence[str] = ()) -> LabelledCases:
+    """A file, or the rows of a named set: 'train' (with validation) for fitting, 'test' for measuring.
+
+    text: columns that stay as a text file writes them.
+    """
+    if (options.cases is None) == (options.data is None):
+        raise InputError("give either a file of cases or --data NAME")
+    if options.data is None:
+        return _from_file(options, options.cases, part, text)
+    if getattr(options, "test", None) is None:
+        reading_of(options).refuse(OPTIONS, options.data, "files")
+    return _from_named_set(options.data, part)
+
+
+def test_file_of(options: argparse.Namespace, text: Sequence[str]) -> LabelledCases:
+    """The cases of --test."""
+    return _from_file(options, options.test, "test", text)
+
+
+def _from_named_set(name: str, part: str) -> LabelledCases:
+    from askwise.datasets.named import raw
+
+    named = raw(name)
+    train, validation, test = named.splits(0)
+    rows = test if part == "test" else np.sort(np.concatenate([train, validation]))
+    return LabelledCases(_rows(named.table, rows), np.asarray(named.y)[rows], named.spec, named.scaling)
+
+
+def _from_file(options: argparse.Namespace, file: Path, part: str, text: Sequence[str]) -> LabelledCases:
+    how, target = reading_of(options), options.target
+    table = read_table(file, [*text, options.ids], how)
+    if target is None:
+        raise InputError(f"name the column of {file.name!r} that holds the class: --target COLUMN")
+    names = columns_of(table)
+    if target not in names:
+        raise InputError(f"{file.name!r} has no column {target!r}; {did_you_mean(target, names)}")
+    y = table[target]
+    with rows_of(file, how):
+        if y.isna().any():
+            raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
+        ids = ids_of(table, options.ids) if part == "test" else None
+    return LabelledCases(table.drop(columns=target), y.to_numpy(), ids=ids, file=file, how=how)
+
+
+def ids_of(table: Any, name: str | None) -> Any:
+    """The column that names the cases, if one was named."""
+    if name is None:
+        return None
+    ids = column(table, name)
+    if ids.isna().any():
+        row = int(ids.isna().to_numpy().argmax())
+        raise RowError(f"column {name!r} names the cases, but is empty", row, "; fill it in")
+    return ids
+
+
+def _rows(table: Any, rows: Ints) -> Any:
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]

@@ -1,0 +1,15 @@
+"""askwise export: a model for other runtimes."""
+
+from __future__ import annotations
+
+import argparse
+
+from askwise.cli.options import model_of
+from askwise.files import check_out
+
+
+def run(options: argparse.Namespace) -> None:
+    check_out(options.out, "the export", [options.model])
+    model = model_of(options)
+    model.export(options.out)
+    print(f"written: {options.out}, {options.out.stat().st_size} bytes, {model.schema.n_tests} tests")

@@ -1,0 +1,16 @@
+"""askwise frontier: what each amount of money buys."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from askwise.facade import load
+from askwise.reports.model_report import draw_frontier, frontier_table
+
+
+def run(options: argparse.Namespace) -> None:
+    model = load(options.model)
+    if options.plot is not None:
+        draw_frontier(model, options.plot)
+    print(json.dumps([point.shown for point in model.frontier]) if options.json else frontier_table(model))

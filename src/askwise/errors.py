@@ -57,8 +57,8 @@ UNDO = "undo it first"
 def reworded(error: object, words: Mapping[str, str]) -> str:
     """An error's sentence with other words for what to do about it."""
     sentence = str(error)
-    for ours, theirs in words.items():
-        sentence = sentence.replace(ours, theirs)
+    for python, other in words.items():
+        sentence = sentence.replace(python, other)
     return sentence
 
 

@@ -109,8 +109,8 @@ def named(path: Path | str, *own: Path) -> Iterator[None]:
     except BrokenPipeError:  # who reads it has seen enough
         raise
     except OSError as error:
-        mine = [str(path), *map(str, own)]
-        if isinstance(error, WriteError) or (error.errno not in FULL and str(error.filename) not in mine):
+        names = [str(path), *map(str, own)]
+        if isinstance(error, WriteError) or (error.errno not in FULL and str(error.filename) not in names):
             raise
         kept = "; the old file is as it was" if isinstance(path, Path) and path.is_file() and own else ""
         raise WriteError(f"cannot write {str(path)!r}: {_reason(error)}{kept}") from None
@@ -129,19 +129,19 @@ def remove_leftovers(path: Path) -> None:
     place = Path(os.path.realpath(path))
     unfinished = re.compile(re.escape(f".{place.name}.") + r"[0-9a-f]{12}\.part")
     with suppress(OSError):  # a folder that cannot be listed
-        for found in [p for p in place.parent.iterdir() if unfinished.fullmatch(p.name)]:
-            with _abandoned(found) as ours:
+        for part in [p for p in place.parent.iterdir() if unfinished.fullmatch(p.name)]:
+            with _abandoned(part) as ours:
                 if ours:
-                    found.unlink(missing_ok=True)
+                    part.unlink(missing_ok=True)
 
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
     """A folder that is there as long as this lasts. Those of this prefix that a killed process left are removed first."""
-    for found in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(OSError), _abandoned(found) as ours:
-            if ours and found.is_dir() and not found.is_symlink() and found.stat().st_uid == os.getuid():
-                shutil.rmtree(found, ignore_errors=True)
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError), _abandoned(folder) as ours:
+            if ours and folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid():
+                shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
         lock = _lock(Path(name))
         Path(name).mkdir(mode=0o700, exist_ok=True)  # somebody may have taken it for abandoned before it was locked

@@ -25,8 +25,8 @@ def printable(text: object) -> str:
     return _OBEYED.sub(_escaped, str(text))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+def _escaped(character: re.Match[str]) -> str:
+    return character[0].encode("unicode_escape").decode()
 
 
 def encoded(text: str) -> bytes:

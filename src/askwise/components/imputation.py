@@ -55,11 +55,10 @@ class _Guess:
 
     def __init__(self, train: Problem, rows: int, rounds: int, seed: int) -> None:
         there = train.schema.by_column(_available(train))
-        n, seen = np.maximum(there.sum(0), 1), there.any(0)
+        n = np.maximum(there.sum(0), 1)
         self.mean = np.where(there, train.X, 0).sum(0, dtype=np.float64) / n
-        self.low, self.high = (
-            np.where(seen, end, 0) for end in (np.where(there, train.X, np.inf).min(0), np.where(there, train.X, -np.inf).max(0))
-        )
+        lowest, highest = np.where(there, train.X, np.inf).min(0), np.where(there, train.X, -np.inf).max(0)
+        self.low, self.high = (np.where(there.any(0), end, 0) for end in (lowest, highest))
         self.steps: list[tuple[int, Any]] = []  # a test, and the model of its columns
         if train.available is not None:
             self._learn(train.take(some_rows(len(train), rows, seed)), rounds)
@@ -72,18 +71,18 @@ class _Guess:
         lacking = [f for f in np.argsort(gaps, kind="stable").tolist() if 0 < gaps[f] < len(train)]  # those with few gaps first
         X = self._start(train)
         for f in lacking * rounds if train.schema.n_tests > 1 else ():
-            mine, has = owner == f, there[:, f]
-            self.steps.append((f, LinearRegression().fit(X[np.ix_(has, ~mine)], X[np.ix_(has, mine)])))
+            own, has = owner == f, there[:, f]
+            self.steps.append((f, LinearRegression().fit(X[np.ix_(has, ~own)], X[np.ix_(has, own)])))
             self._step(*self.steps[-1], X, ~has, owner)
 
     def _start(self, problem: Problem) -> Doubles:
         return np.where(problem.schema.by_column(_available(problem)), problem.X.astype(np.float64), self.mean)
 
     def _step(self, test: int, model: Any, X: Doubles, lacks: Bools, owner: Ints) -> None:
-        mine = owner == test
+        own = owner == test
         if lacks.any():
-            guessed = model.predict(X[np.ix_(lacks, ~mine)])
-            X[np.ix_(lacks, mine)] = np.clip(guessed, self.low[mine], self.high[mine])
+            guessed = model.predict(X[np.ix_(lacks, ~own)])
+            X[np.ix_(lacks, own)] = np.clip(guessed, self.low[own], self.high[own])
 
     def __call__(self, problem: Problem) -> Problem:
         """The same rows, complete."""

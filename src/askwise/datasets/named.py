@@ -62,12 +62,12 @@ def raw(name: str, download: bool = False, verify: bool = True) -> Raw:
     if name not in MAKERS:
         raise InputError(f"there is no data set {name!r}; {did_you_mean(name, MAKERS)}")
     card = CARDS[name]
-    made = Raw(card, **MAKERS[name](Source(card, download, verify)))
-    expected = (len(made.X) if card.rows is None else card.rows, card.columns)
-    if made.X.shape != expected or len(made.y) != len(made.X):
-        found = f"{made.X.shape[0]} rows x {made.X.shape[1]} columns and {len(made.y)} labels"
-        raise InputError(f"the file {card.file!r} gives {found}; for {name!r} it must be {expected[0]} x {expected[1]}")
-    return made
+    data = Raw(card, **MAKERS[name](Source(card, download, verify)))
+    expected = (len(data.X) if card.rows is None else card.rows, card.columns)
+    if data.X.shape != expected or len(data.y) != len(data.X):
+        sizes = f"{data.X.shape[0]} rows x {data.X.shape[1]} columns and {len(data.y)} labels"
+        raise InputError(f"the file {card.file!r} gives {sizes}; for {name!r} it must be {expected[0]} x {expected[1]}")
+    return data
 
 
 def load(name: str, seed: int = 0, class_weight: Any = None, download: bool = False, verify: bool = True) -> Split:

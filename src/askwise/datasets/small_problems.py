@@ -52,8 +52,8 @@ def small_problem(seed: int, rows: int = 4_000) -> SmallProblem:
     elif kind in ("pair", "mixture"):
         X[:, :2] = rng.integers(0, 2, (rows, 2))
         X[:, 2:] = rng.integers(0, sizes[2:], (rows, F - 2))
-        told = rng.random(rows) < 0.95
-        y = np.where(told, X[:, :2].sum(1).astype(int) % 2, y % K)
+        reliable = rng.random(rows) < 0.95
+        y = np.where(reliable, X[:, :2].sum(1).astype(int) % 2, y % K)
     schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), CostSpec(prices, setup or {}, derived or {}))
     problem = Problem.build(schema, X - X.mean(0), y, ids=np.arange(rows))
     return SmallProblem(seed, kind, problem, _budgets(problem, kind))

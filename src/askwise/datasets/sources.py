@@ -41,10 +41,10 @@ class Source:
     def path(self) -> Path:
         """The file in the folder, or a sentence that says where to get it and where to put it."""
         card = self.card
-        if found := self.find(str(card.file)):
+        if paths := self.find(str(card.file)):
             if self.verify and card.sha256:
-                _verify(found[0], card.sha256)
-            return found[0]
+                _verify(paths[0], card.sha256)
+            return paths[0]
         folder = os.environ.get(FOLDER)
         if not folder:
             raise InputError(
@@ -73,10 +73,10 @@ class Source:
 
 def _verify(path: Path, expected: str) -> None:
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != expected:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != expected:
         raise InputError(
-            f"the file {path.name!r} is not the one we know: its SHA-256 begins with {found[:12]}, not with "
+            f"the file {path.name!r} is not the one we know: its SHA-256 begins with {digest[:12]}, not with "
             f"{expected[:12]}; get it again, or use verify=False if you made it yourself"
         )
 

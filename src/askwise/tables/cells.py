@@ -47,6 +47,14 @@ class Distinct(NamedTuple):
     codes: Ints  # N, -1 where missing
     values: list[Any]
 
+    @property
+    def counts(self) -> Ints:
+        """How many rows hold each value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+    def first_row(self, code: int) -> int:
+        return int(np.argmax(self.codes == code))
+
 
 def guess(values: Any, place: Place, max_categories: int) -> str:
     """What kind of column this is."""
@@ -59,37 +67,37 @@ def guess(values: Any, place: Place, max_categories: int) -> str:
         return BOOLEAN if sort == "b" else TIME
     if sort == "c":
         raise InputError(f"Complex data not supported: column {place.column!r} holds complex numbers; use real numbers")
-    found = distinct(values, place)
-    if found.values and all(isinstance(v, date) for v in found.values):  # so Parquet gives days
+    coded = distinct(values, place)
+    if coded.values and all(isinstance(v, date) for v in coded.values):  # so Parquet gives days
         return TIME
-    for code, value in enumerate(found.values):
+    for code, value in enumerate(coded.values):
         if not isinstance(value, (str, bytes, numbers.Real, np.bool_)) and not _decimal(value):
-            raise place.holds(value, _row(found, code), f"; {_RIGHT}", WrongKind)
-    if found.values and all(isinstance(v, (bool, np.bool_)) for v in found.values):
+            raise place.holds(value, coded.first_row(code), f"; {_RIGHT}", WrongKind)
+    if coded.values and all(isinstance(v, (bool, np.bool_)) for v in coded.values):
         return BOOLEAN
-    if found.values and not any(isinstance(v, (str, bytes)) for v in found.values):
+    if coded.values and not any(isinstance(v, (str, bytes)) for v in coded.values):
         return NUMBER
-    _refuse_numbers_as_text(found, place, max_categories)
+    _refuse_numbers_as_text(coded, place, max_categories)
     return CATEGORY
 
 
-def _refuse_numbers_as_text(found: Distinct, place: Place, max_categories: int) -> None:
+def _refuse_numbers_as_text(coded: Distinct, place: Place, max_categories: int) -> None:
     """A stray word makes a whole column of numbers text; as categories it would be worth nothing."""
-    times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))
-    words = [code for code, value in enumerate(found.values) if label(value) and not is_number(value)]
+    times = coded.counts
+    words = [code for code, value in enumerate(coded.values) if label(value) and not is_number(value)]
     n_words, n = int(times[words].sum()), int(times.sum())
     way_out = "or make it a categorical column if these are codes"
     if words and n - n_words >= 3 and n_words <= max(1, n // 20):
         first = words[0]
         then = f", but numbers almost everywhere else; correct it, leave it empty if it is missing, {way_out}"
-        raise place.holds(found.values[first], _row(found, first), then)
-    other = next((code for code, value in enumerate(found.values) if label(value) and _number(value, NUMBER) is None), None)
+        raise place.holds(coded.values[first], coded.first_row(first), then)
+    other = next((code for code, value in enumerate(coded.values) if label(value) and _number(value, NUMBER) is None), None)
     if not words and other is not None:
-        raise place.holds(found.values[other], _row(found, other), f"{_written(found.values[other])}, {way_out}")
-    if not words and len(found.values) > max_categories:
+        raise place.holds(coded.values[other], coded.first_row(other), f"{_written(coded.values[other])}, {way_out}")
+    if not words and len(coded.values) > max_categories:
         raise InputError(
-            f"column {place.column!r} is text, but its values are {len(found.values)} different numbers such as "
-            f"{quoted(found.values[0])}; make them numbers, {way_out}"
+            f"column {place.column!r} is text, but its values are {len(coded.values)} different numbers such as "
+            f"{quoted(coded.values[0])}; make them numbers, {way_out}"
         )
 
 
@@ -114,37 +122,37 @@ def as_numbers(values: Any, place: Place, kind: str) -> Doubles:
     sort = _sort(values)
     if sort == "M" and kind == TIME:
         moments = values.to_numpy(dtype="datetime64[us]") if hasattr(values, "to_numpy") else np.asarray(values)
-        found = _seconds(moments, "datetime64[us]")
-        if (bad := (found < FIRST) | (found > LAST)).any():
+        floats = _seconds(moments, "datetime64[us]")
+        if (bad := (floats < FIRST) | (floats > LAST)).any():
             row = int(np.argmax(bad))
             raise place.holds(str(moments[row]), row, "; dates must be of the years 1 to 9999, or missing")
-        return found
+        return floats
     if sort == "m" and kind == NUMBER:
         return _seconds(np.asarray(values), "timedelta64[us]")
     if sort in "iufb" and kind != TIME:
         if isinstance(values.dtype, np.dtype):
-            found = np.array(values, np.float64)  # a copy, which the caller may change
+            floats = np.array(values, np.float64)  # a copy, which the caller may change
         else:
-            found = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
+            floats = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
     else:
-        found = _look_up(distinct(values, place), place, kind)
-    if (bad := np.isinf(found)).any():
+        floats = _look_up(distinct(values, place), place, kind)
+    if (bad := np.isinf(floats)).any():
         row = int(np.argmax(bad))
-        raise place.holds(float(found[row]), row, "; values must be finite, or missing")
-    return found
+        raise place.holds(float(floats[row]), row, "; values must be finite, or missing")
+    return floats
 
 
-def _look_up(found: Distinct, place: Place, kind: str) -> Doubles:
+def _look_up(coded: Distinct, place: Place, kind: str) -> Doubles:
     """Numbers from values of all sorts, each different one looked at once."""
-    numbers = {code: _number(value, kind) for code, value in enumerate(found.values) if label(value)}
+    numbers = {code: _number(value, kind) for code, value in enumerate(coded.values) if label(value)}
     wrong = [code for code, number in numbers.items() if number is None]
     if wrong:  # words first: one of them is why a file gives numbers as text
-        code = next((code for code in wrong if not is_number(found.values[code])), wrong[0])
-        hint = _written(found.values[code]) if kind == NUMBER else ""
-        raise place.holds(found.values[code], _row(found, code), hint or f"; it must be {right(kind)}, or missing")
-    table = np.full(len(found.values) + 1, np.nan)  # code -1, missing, reads the last
+        code = next((code for code in wrong if not is_number(coded.values[code])), wrong[0])
+        hint = _written(coded.values[code]) if kind == NUMBER else ""
+        raise place.holds(coded.values[code], coded.first_row(code), hint or f"; it must be {right(kind)}, or missing")
+    table = np.full(len(coded.values) + 1, np.nan)  # code -1, missing, reads the last
     table[list(numbers)] = list(numbers.values())
-    return table[found.codes]
+    return table[coded.codes]
 
 
 def right(kind: str) -> str:
@@ -154,11 +162,11 @@ def right(kind: str) -> str:
 
 def as_labels(values: Any, place: Place) -> Distinct:
     """The same as `distinct`, but every value is a word: 1, 1.0 and '1' are one label, and an empty word is missing."""
-    found = distinct(values, place)
-    words = [label(v) for v in found.values]
+    coded = distinct(values, place)
+    words = [label(v) for v in coded.values]
     index = {word: i for i, word in enumerate(dict.fromkeys(w for w in words if w))}
     table = np.array([index.get(word, -1) for word in words] + [-1], np.int64)
-    return Distinct(table[found.codes], list(index))
+    return Distinct(table[coded.codes], list(index))
 
 
 def scale_of(values: Any) -> list[str]:
@@ -184,28 +192,32 @@ def number_in(word: str) -> float | None:
 
 def distinct(values: Any, place: Place) -> Distinct:
     """The different values of a column, in the order in which they come (words of an array: sorted)."""
-    sort = _sort(values)
-    if sort == "C":
+    if _sort(values) == "C":
         return Distinct(np.asarray(getattr(values, "cat", values).codes, np.int64), list(values.dtype.categories))
     try:
         if hasattr(values, "factorize"):
-            codes, found = values.factorize()
-            return Distinct(np.asarray(codes, np.int64), list(found))
+            codes, different = values.factorize()
+            return Distinct(np.asarray(codes, np.int64), list(different))
         array = np.asarray(values)
-        if array.dtype.kind in "biufUS":
-            some, inverse = np.unique(array, return_inverse=True)
-            gone = np.isnan(some) if array.dtype.kind == "f" else np.zeros(len(some), bool)  # NaN comes last
-            return Distinct(np.where(gone, -1, np.arange(len(some)))[inverse], some[~gone].tolist())
-        if array.dtype.kind == "M":
-            array = array.astype("datetime64[us]")  # finer ones would become plain numbers
-        index: dict[Any, int] = {}
-        each = (index.setdefault(v, len(index)) for v in array.astype(object, copy=False))
-        codes = np.fromiter(each, np.int64, len(array))
-        there = np.array([not missing(v) for v in index], bool)  # asked only once for each different value
-        return Distinct(np.where(there, np.cumsum(there) - 1, -1)[codes], [v for v in index if not missing(v)])
+        return _distinct_sorted(array) if array.dtype.kind in "biufUS" else _distinct_objects(array)
     except TypeError:  # what cannot be hashed
         value, row = _first_unhashable(np.asarray(values, dtype=object))
         raise place.holds(value, row, f"; {_RIGHT}", WrongKind) from None
+
+
+def _distinct_sorted(array: Array) -> Distinct:
+    different, inverse = np.unique(array, return_inverse=True)
+    gone = np.isnan(different) if array.dtype.kind == "f" else np.zeros(len(different), bool)  # NaN comes last
+    return Distinct(np.where(gone, -1, np.arange(len(different)))[inverse], different[~gone].tolist())
+
+
+def _distinct_objects(array: Array) -> Distinct:
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]")  # finer ones would become plain numbers
+    index: dict[Any, int] = {}
+    codes = np.fromiter((index.setdefault(v, len(index)) for v in array.astype(object, copy=False)), np.int64, len(array))
+    there = np.array([not missing(v) for v in index], bool)  # asked only once for each different value
+    return Distinct(np.where(there, np.cumsum(there) - 1, -1)[codes], [v for v in index if not missing(v)])
 
 
 def _sort(values: Any) -> str:
@@ -258,10 +270,6 @@ def as_time(value: Any) -> float | None:
 def _seconds(values: Any, unit: str) -> Doubles:
     array = np.asarray(values).astype(unit)
     return np.where(np.isnat(array), np.nan, array.astype(np.int64) / 1e6)
-
-
-def _row(found: Distinct, code: int) -> int:
-    return int(np.argmax(found.codes == code))
 
 
 def _first_unhashable(values: Sequence[Any] | Array) -> tuple[Any, int]:

@@ -57,9 +57,9 @@ def _out(name: str) -> str:
     return f"leave it out (on the command line: --ignore {name})"
 
 
-def _about_text(name: str, found: Distinct) -> Iterator[str]:
-    times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))[:_ENOUGH]
-    values, n = found.values[:_ENOUGH], int(times.sum())
+def _about_text(name: str, column: Distinct) -> Iterator[str]:
+    times, values = column.counts[:_ENOUGH], column.values[:_ENOUGH]
+    n = int(times.sum())
     if n < _LEAST or not all(isinstance(value, (str, bytes, int, float)) for value in values):
         return
     words = [value for value in values if not _digits(value)]

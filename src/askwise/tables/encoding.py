@@ -132,15 +132,15 @@ class Column:
             return np.arange(n, dtype=np.float64)[:, None]
         return np.eye(n + 1, self.width)
 
-    def _rows_of_codebook(self, found: Distinct, rows: Array | None) -> Ints:
+    def _rows_of_codebook(self, coded: Distinct, rows: Array | None) -> Ints:
         """N: the line of the codebook for each row; -1, the line after it, where missing."""
         if self.kind == ORDINAL:
-            for code, value in enumerate(found.values):
-                if self.category(value) is None and (found.codes == code).any():
+            for code, value in enumerate(coded.values):
+                if self.category(value) is None and (coded.codes == code).any():
                     then = f", which is not on its scale; {did_you_mean(value, self.categories)}"
-                    raise Place(self.name, rows).holds(value, int(np.argmax(found.codes == code)), then)
-        lines = np.array([self._line(value) for value in found.values] + [-1], np.int64)
-        return lines[found.codes]
+                    raise Place(self.name, rows).holds(value, coded.first_row(code), then)
+        lines = np.array([self._line(value) for value in coded.values] + [-1], np.int64)
+        return lines[coded.codes]
 
 
 @dataclass(frozen=True)
@@ -188,16 +188,7 @@ class Encoding:
     def reveals(self) -> dict[str, list[str]]:
         """The columns of the engine that each column of the table becomes."""
         taken = set(self.columns)
-        found: dict[str, list[str]] = {}
-        for part in self.parts:
-            found[part.name] = names = [part.name] if part.kind != CATEGORY else []
-            for category in (*part.categories, *([_OTHERS] if part.others else [])) if part.kind == CATEGORY else ():
-                name = f"{part.name}={category}"
-                while name in taken:  # a column of the table may be called so
-                    name += "'"
-                taken.add(name)
-                names.append(name)
-        return found
+        return {part.name: [part.name] if part.kind != CATEGORY else _category_names(part, taken) for part in self.parts}
 
     def reveals_of(self, name: str) -> list[str]:
         """The columns of the engine that one column of the table becomes."""
@@ -248,15 +239,15 @@ class Encoding:
 
         Where rare ones were put together, nobody can tell.
         """
-        found, at = [], 0
+        names, at = [], 0
         for part in self.parts:
             if part.kind == CATEGORY and not part.others:
                 block = values[:, at : at + part.width]
                 there = block[~np.isnan(block[:, 0])]
                 if len(there) and (there == part.unseen).all():
-                    found.append(part.name)
+                    names.append(part.name)
             at += part.width
-        return found
+        return names
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -281,19 +272,36 @@ def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> t
     if kind not in (CATEGORY, ORDINAL):
         numbers = as_numbers(values, place, kind)
         return Column(name, kind, **_range(numbers)), [_moments(numbers)]
-    found = as_labels(values, place)
+    coded = as_labels(values, place)
     if kind == ORDINAL:
         scale = scale_of(values)
-        places = np.array([scale.index(value) for value in found.values] + [np.nan])
-        return Column(name, kind, tuple(scale)), [_moments(places[found.codes])]
-    times = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))
+        places = np.array([scale.index(value) for value in coded.values] + [np.nan])
+        return Column(name, kind, tuple(scale)), [_moments(places[coded.codes])]
+    return _fit_categories(name, coded, max_categories)
+
+
+def _fit_categories(name: str, coded: Distinct, most: int) -> tuple[Column, list[Moments]]:
+    """The most frequent categories have a column of the engine each, the others share one."""
+    times = coded.counts
     n = int(times.sum())
-    order = sorted((code for code in range(len(times)) if times[code]), key=lambda code: (-times[code], found.values[code]))
-    kept = order[:max_categories]
+    order = sorted((code for code in range(len(times)) if times[code]), key=lambda code: (-times[code], coded.values[code]))
+    kept = order[:most]
     others = len(order) != len(kept) or not kept  # a column with no value at all must still become something
     shares = [times[code] / n for code in kept] + ([1 - times[kept].sum() / max(n, 1)] if others else [])
-    part = Column(name, kind, tuple(found.values[code] for code in kept), others)
+    part = Column(name, CATEGORY, tuple(coded.values[code] for code in kept), others)
     return part, [Moments(n, float(p), float(p * (1 - p))) for p in shares]
+
+
+def _category_names(part: Column, taken: set[str]) -> list[str]:
+    """Names for the columns of the engine that a column of categories becomes, none of them taken; then they are."""
+    names = []
+    for category in (*part.categories, *([_OTHERS] if part.others else [])):
+        name = f"{part.name}={category}"
+        while name in taken:  # a column of the table may be called so
+            name += "'"
+        taken.add(name)
+        names.append(name)
+    return names
 
 
 def _range(numbers: Doubles) -> dict[str, Any]:

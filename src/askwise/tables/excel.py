@@ -58,9 +58,9 @@ def header(pandas: Any, file: Path, how: Reading) -> list[str]:
 def cells(file: Path) -> list[list[str]]:
     """The values of the first sheet of a small file as text, all rows as wide as the first."""
     with _sheet(file, RECOGNISED) as rows:
-        found = [["" if value is None else label(value) for value in row] for _, row in rows]
-    width = len(found[0]) if found else 0
-    return [row + [""] * (width - len(row)) for row in found]
+        texts = [["" if value is None else label(value) for value in row] for _, row in rows]
+    width = len(texts[0]) if texts else 0
+    return [row + [""] * (width - len(row)) for row in texts]
 
 
 def line_of(file: Path, row: int, how: Reading) -> int:
@@ -114,10 +114,10 @@ def _chosen(file: Path, book: Any, name: str | None) -> Any:
 
 def _rows(file: Path, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
     sheet.reset_dimensions()  # what a sheet says of its own size may be wrong
-    seen = 0
+    n_cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        seen += len(row)
-        if number > MOST_ROWS or seen > MOST_CELLS:
+        n_cells += len(row)
+        if number > MOST_ROWS or n_cells > MOST_CELLS:
             most = f"{MOST_ROWS:,} rows or {MOST_CELLS:,} cells"
             raise InputError(f"the sheet {sheet.title!r} of {file.name!r} has more than {most}; save it as .csv")
         last = max((i for i, value in enumerate(row) if value is not None), default=-1)

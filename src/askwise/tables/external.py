@@ -45,18 +45,18 @@ class Recorded:
                 f"there is no column {self.column!r} in the data, where the answers of the existing classifier are; "
                 f"{did_you_mean(self.column, table.names)}"
             )
-        said: list[Any] = np.asarray(table[self.column], dtype=object).tolist()
-        return said
+        answers: list[Any] = np.asarray(table[self.column], dtype=object).tolist()
+        return answers
 
-    def check(self, said: Sequence[Any], rows: Ints, classes: Sequence[Any]) -> None:
+    def check(self, answers: Sequence[Any], rows: Ints, classes: Sequence[Any]) -> None:
         """Refuses an answer that is missing or no class. The engine cannot be told that a case has none: only tests can lack."""
         for row in rows.tolist():
-            if missing(said[row]):
+            if missing(answers[row]):
                 lacks = f"column {self.column!r} lacks the answer of the existing classifier"
                 raise RowError(lacks, row, "; fill it in, or remove such rows")
-            if said[row] not in classes:
-                then = f", which is not a class; {did_you_mean(said[row], classes)}"
-                raise Place(self.column).holds(said[row], row, then)
+            if answers[row] not in classes:
+                then = f", which is not a class; {did_you_mean(answers[row], classes)}"
+                raise Place(self.column).holds(answers[row], row, then)
 
 
 def features(external: Any, X: Any) -> Any:
@@ -98,14 +98,14 @@ def answers(external: Any, X: Any, schema: Schema, values: Floats, columns: Sequ
     assert schema.external_needs is not None
     lacks = np.isnan(values)[:, schema.external_needs[schema.owner]].any(1)
     rows = np.flatnonzero(~lacks)
-    said = np.full(len(values), schema.classes[0], dtype=object)  # as it is: cut to a shorter word it might become a class
+    decided = np.full(len(values), schema.classes[0], dtype=object)  # as it is: cut to a shorter word it might become a class
     if isinstance(external, Recorded):
         recorded = external.answers(X)
         external.check(recorded, rows, schema.classes)
-        said[rows] = [recorded[row] for row in rows.tolist()]
+        decided[rows] = [recorded[row] for row in rows.tolist()]
     elif len(rows):
-        said[rows] = np.asarray(external.predict(_rows_for(external, X, columns, rows))).tolist()
-    return said
+        decided[rows] = np.asarray(external.predict(_rows_for(external, X, columns, rows))).tolist()
+    return decided
 
 
 def _rows_for(classifier: Any, X: Any, columns: Sequence[str], rows: Ints) -> Any:

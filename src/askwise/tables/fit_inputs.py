@@ -37,14 +37,14 @@ def target_of(y: Any, n: int) -> Array:
     return flat
 
 
-def weights_of(given: Any, n: int) -> Doubles | None:
+def weights_of(sample_weight: Any, n: int) -> Doubles | None:
     """N: how much each row counts; None where all count alike."""
-    if given is None:
+    if sample_weight is None:
         return None
     try:
-        values = np.asarray(given, np.float64)
+        values = np.asarray(sample_weight, np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"sample_weight is {quoted(given)}; it must be {n} numbers, one for each row") from None
+        raise InputError(f"sample_weight is {quoted(sample_weight)}; it must be {n} numbers, one for each row") from None
     if values.shape != (n,):
         raise InputError(f"sample_weight has shape {values.shape}; there must be one number for each of {n} rows")
     wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
@@ -55,13 +55,13 @@ def weights_of(given: Any, n: int) -> Doubles | None:
     return None if np.ptp(values) == 0 else values / values.max()  # so that sums stay finite
 
 
-def known_of(given: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], Bools | None]:
+def known_of(known: Any, shape: tuple[int, int]) -> tuple[tuple[str, ...], Bools | None]:
     """Names of tests that everyone knows, or a mask of what each row knows."""
-    if given is None:
+    if known is None:
         return (), None
-    if isinstance(given, str):
-        return (given,), None
-    array = np.asarray(given if hasattr(given, "__array__") else list(given))
+    if isinstance(known, str):
+        return (known,), None
+    array = np.asarray(known if hasattr(known, "__array__") else list(known))
     if array.ndim == 1 and all(isinstance(name, str) for name in array.tolist()):
         return tuple(array.tolist()), None
     if array.shape != shape or array.dtype != bool:

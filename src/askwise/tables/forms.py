@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Ints
+from askwise.core.cost_spec import listed
 from askwise.core.problem import Schema
-from askwise.errors import OUTSIDE, REFUSE, InputError, did_you_mean
+from askwise.errors import OUTSIDE, REFUSE, InputError, did_you_mean, quoted
 from askwise.tables.cells import BOOLEAN, CATEGORY, EPOCH, NUMBER, ORDINAL, TIME, as_time, label, missing, right
 from askwise.tables.encoding import Column, Encoding
 
@@ -56,24 +57,24 @@ class Form:
             self._parts[schema.owner[at]].append(part)
             at += part.width
         for test in range(schema.n_tests):
-            found = np.flatnonzero(schema.owner == test)
-            in_a_row = len(found) == found[-1] - found[0] + 1
-            self.columns.append(slice(int(found[0]), int(found[-1]) + 1) if in_a_row else found)
+            columns = np.flatnonzero(schema.owner == test)
+            in_a_row = len(columns) == columns[-1] - columns[0] + 1
+            self.columns.append(slice(int(columns[0]), int(columns[-1]) + 1) if in_a_row else columns)
 
     def index(self, test: Any) -> int:
         """The number of a test, or a sentence."""
-        found = self.tests.get(test) if isinstance(test, str) else None
-        if found is None:
-            raise InputError(f"there is no test {_short(test)}; {did_you_mean(test, self.tests)}")
-        return found
+        number = self.tests.get(test) if isinstance(test, str) else None
+        if number is None:
+            raise InputError(f"there is no test {quoted(test)}; {did_you_mean(test, self.tests)}")
+        return number
 
-    def outside(self, given: Any) -> bool | list[str]:
+    def outside(self, allowed: Any) -> bool | list[str]:
         """Whether values may lie outside of what training saw, or the tests whose values may."""
-        if isinstance(given, (bool, np.bool_)):
-            return bool(given)
-        if not isinstance(given, Collection):
-            raise InputError(f"outside is {_short(given)}; it must be True, False or the names of tests")
-        names = [given] if isinstance(given, str) else list(given)
+        if isinstance(allowed, (bool, np.bool_)):
+            return bool(allowed)
+        if not isinstance(allowed, Collection):
+            raise InputError(f"outside is {quoted(allowed)}; it must be True, False or the names of tests")
+        names = listed(allowed)
         for name in names:
             self.index(name)
         return names or False
@@ -93,12 +94,12 @@ class Form:
         names = [part.name for part in parts]
         if not isinstance(value, Mapping):
             raise InputError(
-                f"test {test!r} reveals {len(parts)} columns, and its value is {_short(value)}; "
+                f"test {test!r} reveals {len(parts)} columns, and its value is {quoted(value)}; "
                 f"there must be a value for each: {', '.join(map(repr, names))}"
             )
         for name in value:
             if name not in names:
-                raise InputError(f"test {test!r} does not reveal the column {_short(name)}; {did_you_mean(name, names)}")
+                raise InputError(f"test {test!r} does not reveal the column {quoted(name)}; {did_you_mean(name, names)}")
         for name in names:
             if name not in value:
                 raise InputError(f"test {test!r} has no value for its column {name!r}; {REFUSE}")
@@ -121,12 +122,12 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
         return _category(test, part, value, outside)
     number = _READ[part.kind](value)
     if number is None or not math.isfinite(number):
-        raise InputError(f"the value of {_where(test, part)} is {_short(value)}; it must be {right(part.kind)}")
+        raise InputError(f"the value of {_where(test, part)} is {quoted(value)}; it must be {right(part.kind)}")
     encoded = part.encoded(number)
     if abs(encoded) > LARGEST:
-        raise InputError(f"the value of {_where(test, part)} is {_short(value)}, which is too large")
-    seen = outside or part.kind == BOOLEAN or part.low is None or part.high is None or part.low <= number <= part.high
-    if not seen:
+        raise InputError(f"the value of {_where(test, part)} is {quoted(value)}, which is too large")
+    allowed = outside or part.kind == BOOLEAN or part.low is None or part.high is None or part.low <= number <= part.high
+    if not allowed:
         low, high = (_shown(part.kind, end) for end in (part.low, part.high) if end is not None)
         raise InputError(
             f"the value of {_where(test, part)} is {_shown(part.kind, number)}, but training saw {low} to {high}; "
@@ -137,13 +138,13 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
 
 def _category(test: str, part: Column, value: Any, outside: bool) -> Answer:
     if not isinstance(value, (str, bytes, int, float, np.generic)):
-        raise InputError(f"the value of {_where(test, part)} is {_short(value)}; it must be a word, {_known(part)}")
+        raise InputError(f"the value of {_where(test, part)} is {quoted(value)}; it must be a word, {_known(part)}")
     word = label(value)
     name = part.category(word) or word
     if name not in part.categories and (not outside or part.kind == ORDINAL):
-        seen = "is not one of its common values" if part.others else "training did not see"
+        reason = "is not one of its common values" if part.others else "training did not see"
         way_out = "" if part.kind == ORDINAL else f"; correct it, or {OUTSIDE}"
-        raise InputError(f"the value of {_where(test, part)} is {_short(name)}, which {seen}; {_known(part)}{way_out}")
+        raise InputError(f"the value of {_where(test, part)} is {quoted(name)}, which {reason}; {_known(part)}{way_out}")
     return Answer(name, part.encoded(name))
 
 
@@ -165,8 +166,8 @@ def _number(value: Any) -> float | None:
 
 def _truth(value: Any) -> float | None:
     if isinstance(value, str):
-        found = _TRUTHS.get(value.strip().lower())
-        return None if found is None else float(found)
+        truth = _TRUTHS.get(value.strip().lower())
+        return None if truth is None else float(truth)
     return float(value) if isinstance(value, (bool, np.bool_, int, float, np.number)) and value in (0, 1) else None
 
 
@@ -187,11 +188,3 @@ def _when(seconds: float) -> str:
 
 def _where(test: str, part: Column) -> str:
     return f"test {test!r}" if part.name == test else f"column {part.name!r} of test {test!r}"
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # Python does not write numbers of thousands of digits
-        text = "a number of thousands of digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -22,12 +22,12 @@ def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
         if not rows or name not in rows[0]:
             raise InputError(f"{path.name!r} has no column {name!r}; it must have the columns {', '.join(columns)}")
     check_distinct(rows[0], f"column of {path.name!r}")
-    found = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
-    for row in found:
+    entries = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    for row in entries:
         if "cost" in row:
             row["cost"] = amount(row["cost"], f"the cost of {row[columns[0]]!r} in {path.name!r}")
-    check_distinct([row[columns[0]] for row in found], f"{columns[0]} in {path.name!r}")
-    return found
+    check_distinct([row[columns[0]] for row in entries], f"{columns[0]} in {path.name!r}")
+    return entries
 
 
 def amount(text: str, what: str) -> str:

@@ -35,8 +35,8 @@ def stratified(y: Array, shares: tuple[float, ...], seed: int) -> list[Rows]:
     for label in np.unique(y):
         rows = rng.permutation(np.flatnonzero(y == label))
         cuts = np.round(np.cumsum(shares)[:-1] * len(rows)).astype(int)
-        for part, some in zip(parts, np.split(rows, cuts), strict=True):
-            part.append(some)
+        for part, share in zip(parts, np.split(rows, cuts), strict=True):
+            part.append(share)
     return [np.sort(np.concatenate(part)) for part in parts]
 
 

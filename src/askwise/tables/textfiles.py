@@ -13,6 +13,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -42,12 +43,12 @@ _PIECE = 100_000  # rows that are parsed at a time
 
 def read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading) -> Any:
     """A frame. The columns named in `text` stay as they are written."""
-    return _decoded(file, how, lambda encoding: _read(pandas, file, text, how, _told(file, how, encoding)))
+    return _decoded(file, how, lambda encoding: _read(pandas, file, text, how, _parsing(file, how, encoding)))
 
 
 def header(pandas: Any, file: Path, how: Reading) -> list[str]:
     """The names of the columns."""
-    return _decoded(file, how, lambda encoding: _header(pandas, file, _told(file, how, encoding))[1])
+    return _decoded(file, how, lambda encoding: _header(pandas, file, _parsing(file, how, encoding))[1])
 
 
 def cells(file: Path) -> list[list[str]]:
@@ -56,7 +57,7 @@ def cells(file: Path) -> list[list[str]]:
     def split(encoding: str) -> list[list[str]]:
         with _opened(file) as stream:
             whole = stream.read().decode(encoding)
-        return [row for _, row in _records(whole.removeprefix("\ufeff"), _told(file, RECOGNISED, encoding)["sep"]) if any(row)]
+        return [row for _, row in _records(whole.removeprefix("\ufeff"), _parsing(file, RECOGNISED, encoding)["sep"]) if any(row)]
 
     return _decoded(file, RECOGNISED, split, quiet=True)  # a wrong name is refused anyway
 
@@ -65,7 +66,7 @@ def line_of(file: Path, row: int, how: Reading) -> int:
     """The line of the file on which a row of its table begins. Empty lines and values of several lines count as they should."""
 
     def find(encoding: str) -> int:
-        separator = _told(file, how, encoding)["sep"]
+        separator = _parsing(file, how, encoding)["sep"]
         with _opened(file) as stream:
             records = _records(io.TextIOWrapper(stream, encoding, newline=""), separator)
             return next((line for i, (line, _) in enumerate(records) if i == row + 1), row + 2)
@@ -94,18 +95,15 @@ def _records(lines: Any, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 def _decoded(file: Path, how: Reading, work: Callable[[str], T], quiet: bool = False) -> T:
     """What `work` makes of a file in its encoding: the given one, the one its first bytes mark, UTF-8, or Western Europe's."""
-    if how.encoding is not None:
-        given = how.encoding
-        encoding = "utf-8-sig" if codecs.lookup(given).name == "utf-8" else given
-    else:
-        encoding = given = _marked(file)
+    name = how.encoding or _marked(file)
+    encoding = "utf-8-sig" if how.encoding is not None and codecs.lookup(name).name == "utf-8" else name
     try:
         return work(encoding)
     except UnicodeError as error:
         if how.encoding is not None or encoding != "utf-8":
             reason = getattr(error, "reason", None) or str(error)
             raise InputError(
-                f"the file {file.name!r} cannot be read as {given} ({reason}); give its encoding with --encoding"
+                f"the file {file.name!r} cannot be read as {name} ({reason}); give its encoding with --encoding"
             ) from None
     example = _western(file)
     if not quiet:
@@ -144,8 +142,8 @@ def _western(file: Path) -> str:
         for line in stream:
             if line.isascii():
                 continue
-            some = re.search(rb"[^\s,;\"]*[\x80-\xff][^\s,;\"]*", line)
-            example = example or (some[0].decode(_WESTERN, "replace") if some else "")
+            word = re.search(rb"[^\s,;\"]*[\x80-\xff][^\s,;\"]*", line)
+            example = example or (word[0].decode(_WESTERN, "replace") if word else "")
             known = known and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", line)  # stand for nothing there
             alone += len(_ALONE.findall(line))
             together += len(re.findall(rb"[\x80-\xff]", _ALONE.sub(b"", line)))
@@ -160,8 +158,8 @@ def _western(file: Path) -> str:
 # ---------------------------------------------------------------------- columns
 
 
-def _told(file: Path, how: Reading, encoding: str) -> dict[str, Any]:
-    """What pandas is told about a file."""
+def _parsing(file: Path, how: Reading, encoding: str) -> dict[str, Any]:
+    """What pandas needs to know to parse a file."""
     return {"sep": how.sep or _separator(file, encoding), "encoding": encoding, "skipinitialspace": True}
 
 
@@ -171,14 +169,14 @@ def _separator(file: Path, encoding: str) -> str:
         head = stream.read(_HEAD)
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
     usual = "\t" if file.name.lower().endswith(".tsv") else ","
-    found = {}
+    scores = {}  # the share of lines with as many fields as the first, and how many these are
     for separator in _SEPARATORS:
         records = _fields(text, separator, cut=len(head) == _HEAD)
         if records and records[0] > 1:
-            found[separator] = (sum(n == records[0] for n in records) / len(records), records[0])
-    if not found:
+            scores[separator] = (sum(n == records[0] for n in records) / len(records), records[0])
+    if not scores:
         return usual
-    best = [separator for separator, score in found.items() if score == max(found.values())]
+    best = [separator for separator, score in scores.items() if score == max(scores.values())]
     if len(best) > 1:
         shown = " or ".join(map(repr, best))
         raise InputError(f"the columns of {file.name!r} could be separated by {shown}; say which with --sep")
@@ -187,22 +185,18 @@ def _separator(file: Path, encoding: str) -> str:
 
 def _fields(text: str, separator: str, cut: bool) -> list[int]:
     """How many fields each of the first records has."""
-    found = []
     try:
-        for _, record in _records(text, separator):
-            found.append(len(record))
-            if len(found) > _RECORDS:
-                break
+        counts = [len(record) for _, record in islice(_records(text, separator), _RECORDS + 1)]
     except csv.Error:  # not with this separator
         return []
-    return found[:-1] if cut and len(found) > 1 else found
+    return counts[:-1] if cut and len(counts) > 1 else counts
 
 
-def _header(pandas: Any, file: Path, told: dict[str, Any]) -> tuple[list[str], list[str]]:
+def _header(pandas: Any, file: Path, parsing: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The names of the columns of a text file, as they are written and without spaces around them."""
     # Without a word, pandas renames the second of two columns of one name, and takes a value that is too many for the name of a
     # row. So the header is read on its own first, and with it a row, which is refused here if it is longer.
-    written = list(pandas.read_csv(file, header=None, nrows=2, dtype=str, keep_default_na=False, **told).iloc[0])
+    written = list(pandas.read_csv(file, header=None, nrows=2, dtype=str, keep_default_na=False, **parsing).iloc[0])
     names = [name.strip().removeprefix("\ufeff") for name in written]
     if "" in names:
         raise InputError(
@@ -215,23 +209,33 @@ def _header(pandas: Any, file: Path, told: dict[str, Any]) -> tuple[list[str], l
     return written, names
 
 
-def _read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading, told: dict[str, Any]) -> Any:
-    written, names = _header(pandas, file, told)
+def _read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading, parsing: dict[str, Any]) -> Any:
+    written, names = _header(pandas, file, parsing)
     as_written = [name for name, stripped in zip(written, names, strict=True) if stripped in text]
-    head = pandas.read_csv(file, nrows=1000, dtype=str, na_values=["?"], **told)
+    head = pandas.read_csv(file, nrows=1000, dtype=str, na_values=["?"], **parsing)
     marks = [how.decimal] if how.decimal else sorted(decimals.marks_in(head, as_written))
     # people write ; where 1.234 may well be 1234
-    unclear = decimals.doubtful(head, as_written) if not marks and told["sep"] == ";" else []
-    full: dict[str, Any] = {**told, "low_memory": False, "na_values": ["?"], "dtype": dict.fromkeys([*as_written, *unclear], str)}
+    unclear = decimals.doubtful(head, as_written) if not marks and parsing["sep"] == ";" else []
+    full: dict[str, Any] = {**parsing, "low_memory": False, "na_values": ["?"]}
+    full["dtype"] = dict.fromkeys([*as_written, *unclear], str)
     full["decimal"] = marks[0] if len(marks) == 1 else "."
-    # In pieces, because the parser keeps the text of all that it reads at once, twice as large as the numbers. A column that is
-    # not of one kind in all pieces is read again as a whole: 007 must not become 7 where there happen to be no words.
-    pieces = list(pandas.read_csv(file, chunksize=_PIECE, **full))
-    kinds = [{"n" if piece.dtypes.iloc[i].kind in "iuf" else piece.dtypes.iloc[i] for piece in pieces} for i in range(len(names))]
+    frame = _in_pieces(pandas, file, full)
+    decimals.settle(frame, as_written, how.decimal, marks, lambda row: f"line {line_of(file, row, how)}")
+    frame.columns = names
+    return frame
+
+
+def _in_pieces(pandas: Any, file: Path, parsing: dict[str, Any]) -> Any:
+    """A frame, read in pieces, because the parser keeps the text of all that it reads at once, twice as large as the numbers.
+
+    A column that is not of one kind in all pieces is read again as a whole: 007 must not become 7 where there happen to be no words.
+    """
+    pieces = list(pandas.read_csv(file, chunksize=_PIECE, **parsing))
+    kinds = [
+        {"n" if dtype.kind in "iuf" else dtype for dtype in dtypes} for dtypes in zip(*(p.dtypes for p in pieces), strict=True)
+    ]
     frame = pandas.concat(pieces, ignore_index=True) if len(pieces) > 1 else pieces[0]
     del pieces
     for i in (i for i, kind in enumerate(kinds) if len(kind) > 1):
-        frame.isetitem(i, pandas.read_csv(file, usecols=[i], **full).iloc[:, 0])
-    decimals.settle(frame, as_written, how.decimal, marks, lambda row: f"line {line_of(file, row, how)}")
-    frame.columns = names
+        frame.isetitem(i, pandas.read_csv(file, usecols=[i], **parsing).iloc[:, 0])
     return frame

@@ -9,7 +9,7 @@ import pytest
 
 from askwise.cli import scoring
 from askwise.errors import InputError
-from askwise.tables.frames import Table, column, columns_of, read_cells, read_header, read_table
+from askwise.tables.frames import TableView, column, columns_of, read_cells, read_header, read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -38,8 +38,8 @@ class Duck:
 def test_frames_of_all_sorts_look_alike(X):
     assert columns_of(X) == ["a", "b"]
     assert np.asarray(column(X, "a")).tolist() == [1, 2]
-    assert len(Table(X)) == 2
-    assert np.asarray(Table(X, np.array([1]))["a"]).tolist() == [2]
+    assert len(TableView(X)) == 2
+    assert np.asarray(TableView(X, np.array([1]))["a"]).tolist() == [2]
 
 
 def test_the_columns_of_arrays_and_lists_are_numbered():
@@ -131,7 +131,7 @@ def test_a_parquet_file_whose_description_is_damaged_is_refused_in_a_sentence(la
     import pyarrow
     from pyarrow import parquet
 
-    whole = pyarrow.Table.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}, index=[5, 9]))
+    whole = pyarrow.TableView.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}, index=[5, 9]))
     said = {b"pandas": whole.schema.metadata[b"pandas"].replace(lacks, lacks.upper())}
     parquet.write_table(whole.replace_schema_metadata(said), tmp_path / "bad.parquet")
     for read in (read_table, read_header, read_cells):

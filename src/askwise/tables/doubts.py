@@ -13,7 +13,7 @@ from askwise.core.arrays import Array
 from askwise.errors import Doubt
 from askwise.tables import notation
 from askwise.tables.cells import Distinct, Place, as_time, distinct, is_number, label
-from askwise.tables.frames import Table
+from askwise.tables.frames import TableView
 
 FEW_ROWS = 50
 MANY_CLASSES = 20  # whole numbers that a target may have; more are rather a quantity
@@ -31,7 +31,7 @@ def tell(sentences: Iterable[str]) -> None:
 
 def about_fit(X: Any, classes: Array, categorical: Collection[str], apart: bool, seconds: float | None) -> Iterator[str]:
     """All that there is to say before a training. `apart`: some rows are kept apart to measure on; `seconds`: its time limit."""
-    rows = len(Table(X))
+    rows = len(TableView(X))
     yield from about_rows(rows, apart)
     yield from about_target(classes, rows)
     yield from about_columns(X, categorical)
@@ -40,7 +40,7 @@ def about_fit(X: Any, classes: Array, categorical: Collection[str], apart: bool,
 
 def about_columns(X: Any, categorical: Collection[str] = ()) -> Iterator[str]:
     """At most one sentence for each column; none for those that are said to be categories."""
-    table = Table(X)
+    table = TableView(X)
     for name in table.names:
         values = table[name]
         if name in categorical or hasattr(values.dtype, "categories") or len(table) < _LEAST:

@@ -39,7 +39,7 @@ from askwise.tables.cells import (
     number_in,
     scale_of,
 )
-from askwise.tables.frames import Table
+from askwise.tables.frames import TableView
 
 SCALING = Choice("columns", "one", "none")
 _OTHERS = "(other)"
@@ -57,7 +57,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnEncoding:
     """How one column of the table is encoded. `mean` and `deviation` have a value for each column of the engine."""
 
     name: str
@@ -147,7 +147,7 @@ class Column:
 class Encoding:
     """Everything that is needed to encode another table in the same way. It goes through JSON unchanged."""
 
-    parts: tuple[Column, ...]
+    parts: tuple[ColumnEncoding, ...]
 
     @classmethod
     def fit(
@@ -166,7 +166,7 @@ class Encoding:
         """
         checked(scaling, SCALING, "the scaling")
         checked(max_categories, Whole(at_least=1), "max_categories")
-        table, chosen = Table(X, rows), set(categorical)
+        table, chosen = TableView(X, rows), set(categorical)
         for name in chosen:
             if name not in table.names:
                 raise InputError(
@@ -207,7 +207,7 @@ class Encoding:
         A column that is not there is refused, or counts as missing in every row with `allow_absent`. A category that was not seen
         in training is held, but like none of the others.
         """
-        table = Table(X, rows)
+        table = TableView(X, rows)
         if not table.named and len(table.names) != len(self.parts):
             raise InputError(f"the data has {len(table.names)} columns; it must have {len(self.parts)}, as in training")
         there = dict(zip(self.columns, table.names, strict=True)) if not table.named else {name: name for name in table.names}
@@ -265,22 +265,22 @@ class Encoding:
         return cls(parts)
 
 
-def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> tuple[Column, list[Moments]]:
+def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> tuple[ColumnEncoding, list[Moments]]:
     """A column that is not scaled yet, and the moments of the columns of the engine that it becomes."""
     name = place.column
     kind = CATEGORY if categorical else guess(values, place, max_categories)
     if kind not in (CATEGORY, ORDINAL):
         numbers = as_numbers(values, place, kind)
-        return Column(name, kind, **_range(numbers)), [_moments(numbers)]
+        return ColumnEncoding(name, kind, **_range(numbers)), [_moments(numbers)]
     coded = as_labels(values, place)
     if kind == ORDINAL:
         scale = scale_of(values)
         places = np.array([scale.index(value) for value in coded.values] + [np.nan])
-        return Column(name, kind, tuple(scale)), [_moments(places[coded.codes])]
+        return ColumnEncoding(name, kind, tuple(scale)), [_moments(places[coded.codes])]
     return _fit_categories(name, coded, max_categories)
 
 
-def _fit_categories(name: str, coded: Distinct, most: int) -> tuple[Column, list[Moments]]:
+def _fit_categories(name: str, coded: Distinct, most: int) -> tuple[ColumnEncoding, list[Moments]]:
     """The most frequent categories have a column of the engine each, the others share one."""
     times = coded.counts
     n = int(times.sum())
@@ -288,11 +288,11 @@ def _fit_categories(name: str, coded: Distinct, most: int) -> tuple[Column, list
     kept = order[:most]
     others = len(order) != len(kept) or not kept  # a column with no value at all must still become something
     shares = [times[code] / n for code in kept] + ([1 - times[kept].sum() / max(n, 1)] if others else [])
-    part = Column(name, CATEGORY, tuple(coded.values[code] for code in kept), others)
+    part = ColumnEncoding(name, CATEGORY, tuple(coded.values[code] for code in kept), others)
     return part, [Moments(n, float(p), float(p * (1 - p))) for p in shares]
 
 
-def _category_names(part: Column, taken: set[str]) -> list[str]:
+def _category_names(part: ColumnEncoding, taken: set[str]) -> list[str]:
     """Names for the columns of the engine that a column of categories becomes, none of them taken; then they are."""
     names = []
     for category in (*part.categories, *([_OTHERS] if part.others else [])):
@@ -320,7 +320,7 @@ def _moments(numbers: Doubles) -> Moments:
         return Moments(len(there), float(there.mean()), float(there.var()))
 
 
-def _scaled(fitted: Sequence[tuple[Column, list[Moments]]], scaling: str) -> list[Column]:
+def _scaled(fitted: Sequence[tuple[ColumnEncoding, list[Moments]]], scaling: str) -> list[ColumnEncoding]:
     """The columns with their means and deviations; what is constant is only centred."""
     if scaling == "one":
         n, mean, variance = np.array([m for _, moments in fitted for m in moments]).T
@@ -342,9 +342,9 @@ def _scaled(fitted: Sequence[tuple[Column, list[Moments]]], scaling: str) -> lis
     return scaled
 
 
-def _restored(state: Mapping[str, Any]) -> Column:
+def _restored(state: Mapping[str, Any]) -> ColumnEncoding:
     low, high = (None if state.get(name) is None else float(state[name]) for name in ("low", "high"))  # old files do not say
-    part = Column(
+    part = ColumnEncoding(
         str(state["name"]),
         str(state["kind"]),
         tuple(label(c) for c in state["categories"]),

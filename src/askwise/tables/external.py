@@ -13,7 +13,7 @@ from askwise.core.cost_spec import listed
 from askwise.core.problem import Schema
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables.cells import Place, missing
-from askwise.tables.frames import Table, column, columns_of
+from askwise.tables.frames import TableView, column, columns_of
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Recorded:
 
     def answers(self, X: Any) -> list[Any]:
         """What stands in the column."""
-        table = Table(X)
+        table = TableView(X)
         if not table.named:
             raise InputError(
                 f"the answers of the existing classifier are in the column {self.column!r}; give a DataFrame that "

@@ -15,7 +15,7 @@ from askwise.core.cost_spec import listed
 from askwise.core.problem import Schema
 from askwise.errors import OUTSIDE, REFUSE, InputError, did_you_mean, quoted
 from askwise.tables.cells import BOOLEAN, CATEGORY, EPOCH, NUMBER, ORDINAL, TIME, as_time, label, missing, right
-from askwise.tables.encoding import Column, Encoding
+from askwise.tables.encoding import ColumnEncoding, Encoding
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 LARGEST = 1e30  # deviations from the mean; the engine counts in float32
@@ -50,7 +50,7 @@ class Form:
 
     def __init__(self, schema: Schema, encoding: Encoding) -> None:
         self.tests = {name: i for i, name in enumerate(schema.tests)}
-        self._parts: list[list[Column]] = [[] for _ in schema.tests]
+        self._parts: list[list[ColumnEncoding]] = [[] for _ in schema.tests]
         self.columns: list[slice | Ints] = []  # of each test: the columns of the engine it fills
         at = 0
         for part in encoding.parts:
@@ -108,14 +108,14 @@ class Form:
         return Answer(shown if len(parts) > 1 else each[0].value, np.hstack([answer.encoded for answer in each]))
 
 
-def _field(part: Column) -> Field:
+def _field(part: ColumnEncoding) -> Field:
     limits: tuple[Any, Any] = part.low, part.high
     if part.kind == TIME and part.low is not None and part.high is not None:
         limits = _when(part.low), _when(part.high)
     return Field(part.name, part.kind, part.categories, part.others, *limits, part.whole)
 
 
-def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
+def _read(test: str, part: ColumnEncoding, value: Any, outside: bool) -> Answer:
     if missing(value) or (isinstance(value, str) and not value.strip()):
         raise InputError(f"{_where(test, part)} has no value; {REFUSE}")
     if part.kind in (CATEGORY, ORDINAL):
@@ -136,7 +136,7 @@ def _read(test: str, part: Column, value: Any, outside: bool) -> Answer:
     return Answer(_shown(part.kind, number), encoded)
 
 
-def _category(test: str, part: Column, value: Any, outside: bool) -> Answer:
+def _category(test: str, part: ColumnEncoding, value: Any, outside: bool) -> Answer:
     if not isinstance(value, (str, bytes, int, float, np.generic)):
         raise InputError(f"the value of {_where(test, part)} is {quoted(value)}; it must be a word, {_known(part)}")
     word = label(value)
@@ -148,7 +148,7 @@ def _category(test: str, part: Column, value: Any, outside: bool) -> Answer:
     return Answer(name, part.encoded(name))
 
 
-def _known(part: Column) -> str:
+def _known(part: ColumnEncoding) -> str:
     shown = ", ".join(repr(c) for c in part.categories[:12])
     return f"there are {shown or 'none'}{', ...' if len(part.categories) > 12 else ''}"
 
@@ -186,5 +186,5 @@ def _when(seconds: float) -> str:
     return (EPOCH + timedelta(microseconds=round(seconds * 1e6))).isoformat()
 
 
-def _where(test: str, part: Column) -> str:
+def _where(test: str, part: ColumnEncoding) -> str:
     return f"test {test!r}" if part.name == test else f"column {part.name!r} of test {test!r}"

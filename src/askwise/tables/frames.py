@@ -27,7 +27,7 @@ EXCEL, PARQUET = ".xlsx", ".parquet"
 _ENDINGS = (".csv", ".csv.gz", ".tsv", EXCEL, PARQUET)
 
 
-class Table:
+class TableView:
     """One way to look at all of them: the names of the columns, the number of rows, and the values of a column.
 
     With `rows`, only these are looked at; nothing is copied before a column is asked for.
@@ -66,12 +66,12 @@ class Table:
 
 def columns_of(X: Any) -> list[str]:
     """The names of the columns of a frame, a dict of columns, an array or a list of lists."""
-    return Table(X).names
+    return TableView(X).names
 
 
 def column(X: Any, name: str) -> Any:
     """The values of one column."""
-    return Table(X)[name]
+    return TableView(X)[name]
 
 
 def _keys(X: Any) -> list[Any]:

@@ -228,12 +228,11 @@ def _read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading, par
 def _in_pieces(pandas: Any, file: Path, parsing: dict[str, Any]) -> Any:
     """A frame, read in pieces, because the parser keeps the text of all that it reads at once, twice as large as the numbers.
 
-    A column that is not of one kind in all pieces is read again as a whole: 007 must not become 7 where there happen to be no words.
+    A column that is not of one kind in all pieces is read again as a whole: 007 must not become 7 where a piece has no words.
     """
     pieces = list(pandas.read_csv(file, chunksize=_PIECE, **parsing))
-    kinds = [
-        {"n" if dtype.kind in "iuf" else dtype for dtype in dtypes} for dtypes in zip(*(p.dtypes for p in pieces), strict=True)
-    ]
+    dtypes = zip(*(piece.dtypes for piece in pieces), strict=True)
+    kinds = [{"n" if dtype.kind in "iuf" else dtype for dtype in column} for column in dtypes]
     frame = pandas.concat(pieces, ignore_index=True) if len(pieces) > 1 else pieces[0]
     del pieces
     for i in (i for i, kind in enumerate(kinds) if len(kind) > 1):

@@ -86,9 +86,7 @@ def main() -> None:
     made = trainer()
     S = made.config.batch_steps
     gradient = in_turns(
-        given.repeat,
-        ours=lambda: made._learn(made.memory.sample(S, made.rng)),
-        products=products(made, torch.randn(S, 100)),
+        given.repeat, ours=lambda: made._learn(made.memory.sample(S, made.rng)), products=products(made, torch.randn(S, 100))
     )
     some = torch.randn(made.config.parallel_cases, 100)
 

@@ -67,18 +67,7 @@ def learn(
         resume = more.get("resume")
         callback.begin(config.max_steps, restarts, None if resume is None else checks.seconds(resume[1], "spent"))
     learned, seconds = call(
-        problem,
-        validation,
-        budget,
-        config,
-        seed,
-        restarts,
-        encoder,
-        {
-            "time_limit": time_limit,
-            "callback": callback,
-            **more,
-        },
+        problem, validation, budget, config, seed, restarts, encoder, {"time_limit": time_limit, "callback": callback, **more}
     )
     facts = {
         "algorithm": algorithm,

@@ -18,13 +18,7 @@ def policies(problem, seed):
         values[:, schema.n_classes :] += 1
         return values
 
-    return [
-        random_policy(rng),
-        Greedy(q),
-        Exploring(q, 0.3, rng),
-        Mixture(Greedy(q), Always(1), 0.5, seed),
-        Always(0),
-    ]
+    return [random_policy(rng), Greedy(q), Exploring(q, 0.3, rng), Mixture(Greedy(q), Always(1), 0.5, seed), Always(0)]
 
 
 @pytest.mark.parametrize("start", range(0, 1000, CHUNK))

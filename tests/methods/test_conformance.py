@@ -33,9 +33,7 @@ from askwise.methods import adapt_gbrt, static_gbm
 from askwise.methods.exact import Exact
 
 # What a method cannot do, and says so. Everything else must work.
-REFUSES = {
-    "exact": {"missing", "known by mask", "existing classifier, missing"},
-}
+REFUSES = {"exact": {"missing", "known by mask", "existing classifier, missing"}}
 
 
 def of_the_page() -> ModuleType:

@@ -27,13 +27,7 @@ class Duck:
 
 
 @pytest.mark.parametrize(
-    "X",
-    [
-        {"a": [1, 2], "b": ["x", None]},
-        pd.DataFrame({"a": [1, 2], "b": ["x", None]}),
-        Duck(),
-    ],
-    ids=["dict", "pandas", "duck"],
+    "X", [{"a": [1, 2], "b": ["x", None]}, pd.DataFrame({"a": [1, 2], "b": ["x", None]}), Duck()], ids=["dict", "pandas", "duck"]
 )
 def test_frames_of_all_sorts_look_alike(X):
     assert columns_of(X) == ["a", "b"]

@@ -128,10 +128,7 @@ def test_an_array_has_no_such_column():
     ("make", "message"),
     [
         (lambda: Recorded(3), "the column of recorded answers is 3"),
-        (
-            lambda: Recorded("oracle", ["aa"]),
-            "needs the test 'aa', which does not exist; did you mean 'a'?",
-        ),
+        (lambda: Recorded("oracle", ["aa"]), "needs the test 'aa', which does not exist; did you mean 'a'?"),
     ],
 )
 def test_what_it_is_said_to_be_is_checked(oracle, make, message):

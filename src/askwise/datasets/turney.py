@@ -43,10 +43,7 @@ DEAR: dict[str, dict[str, tuple[str, str, str | None]]] = {
         "ALBUMIN": ("7.27", "5.17", _BLOOD),
         "PROTIME": ("8.30", "6.20", _BLOOD),
     },
-    "pima": {
-        "glucose_tol": ("17.61", "15.51", _BLOOD),
-        "insulin": ("22.78", "20.68", _BLOOD),
-    },
+    "pima": {"glucose_tol": ("17.61", "15.51", _BLOOD), "insulin": ("22.78", "20.68", _BLOOD)},
 }
 DEAR["ann_thyroid"] = {test: price for test, price in DEAR["thyroid"].items() if test != "TBG"}
 

@@ -198,14 +198,7 @@ class FamilyValues:
         loss, cost = self.expected(seen, state)
         luck = seen.on - seen.worth[B, seen.pick]  # what is judged of the best is true of the others too
         gain = (seen.stop - luck[:, None]) - seen.worth
-        return View(
-            self._values(seen, state),
-            seen.belief,
-            np.where(seen.offers, gain, np.nan),
-            loss,
-            cost,
-            None,
-        )
+        return View(self._values(seen, state), seen.belief, np.where(seen.offers, gain, np.nan), loss, cost, None)
 
     def expected(self, seen: Outlook, state: State) -> tuple[Array, Array]:
         """B and B: if one goes on, the loss at the end, in stakes, and payments to come, in money: as judged, and set right."""

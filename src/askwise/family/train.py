@@ -244,14 +244,7 @@ class FamilyTrainer:
         stop = decide.min(1).values
         offers, late = (torch.from_numpy(made) for made in proposed(scores.detach().numpy(), seen.legal.numpy()))
         judged = network.judged(
-            log_belief.detach(),
-            hidden.detach(),
-            guide.detach(),
-            stop,
-            late,
-            seen.mask,
-            seen.conditions,
-            seen.rooms,
+            log_belief.detach(), hidden.detach(), guide.detach(), stop, late, seen.mask, seen.conditions, seen.rooms
         )
         pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
         now = seen.price.gather(1, pick[:, None])[:, 0]

@@ -25,10 +25,7 @@ class Curve:
 
 
 def curve(
-    validation: tuple[ArrayLike, ArrayLike],
-    test: tuple[ArrayLike, ArrayLike],
-    prior: tuple[float, float],
-    total: float,
+    validation: tuple[ArrayLike, ArrayLike], test: tuple[ArrayLike, ArrayLike], prior: tuple[float, float], total: float
 ) -> Curve:
     """The paper's metric. Points (costs, scores) on validation and on test rows, the score of deciding at once on both, and
     the cost of everything.

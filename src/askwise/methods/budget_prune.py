@@ -154,14 +154,7 @@ def forest(problem: Problem, columns: Ints, *, aware: bool, seconds: float, seed
         bag[t] = drawn > 0
         rows = np.flatnonzero(drawn)
         tree, _ = grow(
-            bins.take(rows),
-            labels[rows],
-            (weight * drawn)[rows],
-            depth=DEPTH,
-            least=LEAST,
-            choose=choose,
-            tried=tried,
-            rng=rng,
+            bins.take(rows), labels[rows], (weight * drawn)[rows], depth=DEPTH, least=LEAST, choose=choose, tried=tried, rng=rng
         )
         parts.append(tree)
     trees = Trees.join(parts)

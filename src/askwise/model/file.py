@@ -79,13 +79,7 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
     """A model as arrays and a card."""
     arrays = {f"point/{i}/{name}": value for i, point in enumerate(model.points) for name, value in (point.weights or {}).items()}
     schema, costs = model.schema, model.schema.costs
-    arrays |= {
-        "owner": schema.owner,
-        "own": costs.own,
-        "setup": costs.setup,
-        "member": costs.member,
-        "sources": costs.sources,
-    }
+    arrays |= {"owner": schema.owner, "own": costs.own, "setup": costs.setup, "member": costs.member, "sources": costs.sources}
     arrays["loss"] = model.loss
     if schema.external_needs is not None:
         arrays["external_needs"] = schema.external_needs
@@ -146,14 +140,8 @@ def _rehearse(model: LearnedModel) -> None:
     _must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
     _must(set(model.known) <= set(schema.tests), "what is known is a test")
     _must(set(schema.owner.tolist()) == set(range(schema.n_tests)), "each test reveals a column")
-    _must(
-        costs.unit > 0 and costs.unit.denominator < COUNTED and costs.unit.numerator == 1,
-        "money is counted in units",
-    )
-    _must(
-        min(costs.own.min(), costs.setup.min(initial=0)) >= 0 and 0 <= costs.total < COUNTED,
-        "prices are 0 or more",
-    )
+    _must(costs.unit > 0 and costs.unit.denominator < COUNTED and costs.unit.numerator == 1, "money is counted in units")
+    _must(min(costs.own.min(), costs.setup.min(initial=0)) >= 0 and 0 <= costs.total < COUNTED, "prices are 0 or more")
     _must(_circle(costs.sources) is None, "no test is computed from itself")
     _must(bool(np.isfinite(model.loss).all() and (model.loss >= 0).all() and model.loss.any()), "losses are 0 or more")
     _must(type(model.seed) is int and 0 <= model.seed < 2**63, "the seed is a whole number of 64 bits")

@@ -56,13 +56,7 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        validation: Problem,
-        budget: Budget,
-        config: TrainConfig,
-        seed: int = 0,
-        encoder: Encoder = dense,
+        self, problem: Problem, validation: Problem, budget: Budget, config: TrainConfig, seed: int = 0, encoder: Encoder = dense
     ) -> None:
         self.problem, self.validation = problem.trainable(), validation.labelled()
         self.budget, self.config, self.seed = budget, config, seed
@@ -256,13 +250,7 @@ class Trainer:
         soft_update(self.target, self.network, self.config.rho)
 
     def _targets(
-        self,
-        steps: Steps,
-        batch: Batch,
-        q_theta: torch.Tensor,
-        q_phi: torch.Tensor,
-        action: torch.Tensor,
-        legal: torch.Tensor,
+        self, steps: Steps, batch: Batch, q_theta: torch.Tensor, q_phi: torch.Tensor, action: torch.Tensor, legal: torch.Tensor
     ) -> torch.Tensor:
         """S: q_t of every replayed step, its rewards priced with today's lambda.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import Tradeoff
-from askwise.core.episode import State
+from askwise.core.cases import State
 from askwise.core.policy import Choice
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError

@@ -16,8 +16,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from tests.support.naive import NaiveCase, World, random_world
 
 from askwise import AverageBudget, Budget, HardBudget, Problem, Schema, Tradeoff
+from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
-from askwise.core.episode import Cases, State, rollout
+from askwise.core.episode import rollout
 from askwise.core.policy import Choice
 from askwise.errors import InputError
 from askwise.evaluation import evaluate

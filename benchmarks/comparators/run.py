@@ -30,9 +30,11 @@ from askwise.components.prefixes import decide
 from askwise.components.subset_classifier import Picking
 from askwise.core.arrays import Floats
 from askwise.core.budget import HardBudget
-from askwise.core.episode import State, measure, some_rows
+from askwise.core.cases import State
+from askwise.core.episode import measure
 from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import some_rows
 from askwise.datasets.named import load
 from askwise.datasets.small_problems import small_problem
 from askwise.frontier.choice import best_for

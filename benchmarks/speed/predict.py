@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from askwise.core.episode import Cases, rollout
+from askwise.core.cases import Cases
+from askwise.core.episode import rollout
 from askwise.core.policy import Greedy, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.family.config import FamilyConfig

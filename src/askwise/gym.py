@@ -27,7 +27,7 @@ except ImportError:
 
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
-from askwise.core.episode import Cases, State
+from askwise.core.cases import Cases, State
 from askwise.core.policy import Choice
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, did_you_mean

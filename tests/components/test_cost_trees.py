@@ -5,7 +5,8 @@ import pytest
 from tests.support.naive import check_rules, random_world
 
 from askwise.components.cost_trees import BINS, Binned, LazyTrees, Trees, grow, item_prices, items
-from askwise.core.episode import Cases, rollout
+from askwise.core.cases import Cases
+from askwise.core.episode import rollout
 
 
 class Stepwise(LazyTrees):

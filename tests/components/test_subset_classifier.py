@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from askwise.components.subset_classifier import Belief, Best, Learner, Live, Masked, Pace, Picking, counts, own_torch
+from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
-from askwise.core.episode import Cases, State, rollout
+from askwise.core.episode import rollout
 from askwise.core.problem import Problem, Schema
 
 

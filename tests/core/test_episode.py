@@ -7,7 +7,8 @@ import pytest
 from tests.support.naive import NaiveCase, World, check_rules, random_world
 
 from askwise.core.budget import HardBudget
-from askwise.core.episode import Cases, Episodes, State, replay, rollout
+from askwise.core.cases import Cases, State
+from askwise.core.episode import Episodes, replay, rollout
 from askwise.core.policy import Always, Choice, Greedy, random_policy
 
 

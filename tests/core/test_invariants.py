@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.support.naive import NaiveCase, check_rules, random_world
 
-from askwise.core.episode import State, rollout
+from askwise.core.cases import State
+from askwise.core.episode import rollout
 from askwise.core.policy import Always, Exploring, Greedy, Mixture, random_policy
 
 CHUNK = 50

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import Tradeoff
+from askwise.core.cases import Cases
 from askwise.core.cost_spec import CostSpec
-from askwise.core.episode import Cases
 from askwise.core.missingness import chi_squared, filled, go_with_class, lacking, lost
 from askwise.core.problem import Problem, Schema
 from askwise.paper.config import TrainConfig

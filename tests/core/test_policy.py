@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from askwise.core.episode import State, rollout
-from askwise.core.policy import Always, Choice, Exploring, Greedy, Mixture, greedy, random_policy, uniform
+from askwise.core.cases import State
+from askwise.core.episode import rollout
+from askwise.core.policy import Always, Choice, Exploring, Greedy, Mixture, greedy, random_policy
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import uniform
 
 
 def state(legal, key=None) -> State:

@@ -6,7 +6,8 @@ import pytest
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
 from askwise.core.policy import Always
-from askwise.core.problem import Problem, Schema, hash_cases
+from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import hash_cases
 from askwise.errors import InputError
 
 NAN = np.nan

@@ -89,6 +89,6 @@ def test_a_wrong_judge_is_set_right(run):
 
 
 def first_states(problem: Problem):
-    from askwise.core.episode import Cases
+    from askwise.core.cases import Cases
 
     return Cases.start(problem, np.arange(len(problem)), None).observe()

@@ -10,7 +10,8 @@ from tests.support.naive import World, check_rules
 from tests.support.worlds import VARIANTS, with_batch_norm, with_dropout, world
 
 from askwise.core.budget import HardBudget
-from askwise.core.episode import Cases, State, measure, rollout
+from askwise.core.cases import Cases, State
+from askwise.core.episode import measure, rollout
 from askwise.core.policy import Greedy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
@@ -77,10 +78,10 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         decide = belief.exp() @ t.loss
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
         scores, guide = t.mean.scores(inputs, conditions)
-        rooms = torch.from_numpy(affordable(t.alone, state.price, state.left))
+        rooms = torch.from_numpy(affordable(t.alone, state.test_cost, state.left))
         late = torch.from_numpy(proposed(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
         judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
-        own = torch.from_numpy(state.price * lam / t.scale.loss_scale).float()
+        own = torch.from_numpy(state.test_cost * lam / t.scale.loss_scale).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
         pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
         reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()

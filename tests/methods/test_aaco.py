@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget
+from askwise.core.cases import Cases
 from askwise.core.cost_spec import CostSpec
-from askwise.core.episode import Cases, measure, rollout
+from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.datasets.small_problems import small_problem
 from askwise.methods import aaco

@@ -24,7 +24,8 @@ from askwise import methods
 from askwise.components import subset_classifier
 from askwise.components.prefixes import decide
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.core.episode import Cases, Episodes, State, measure, rollout
+from askwise.core.cases import Cases, State
+from askwise.core.episode import Episodes, measure, rollout
 from askwise.core.policy import Always, Choice, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError

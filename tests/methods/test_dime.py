@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from askwise.components.subset_classifier import Belief, Learner, Live, Masked, Pace, own_torch
-from askwise.core.episode import Cases, State, measure, rollout
+from askwise.core.cases import Cases, State
+from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.methods import dime
 

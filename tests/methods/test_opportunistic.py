@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from askwise.core.budget import AverageBudget, HardBudget
-from askwise.core.episode import Cases, State, measure, rollout
-from askwise.core.policy import uniform
+from askwise.core.cases import Cases, State
+from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import uniform
 from askwise.frontier.metric import curve
 from askwise.methods import opportunistic
 from askwise.methods.opportunistic import Opportunistic, PQNetwork, Trainer, q_target, reward

@@ -15,8 +15,10 @@ from tests.support.models import family, paper, table, wide
 import askwise
 from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
 from askwise.components.networks import load_weights
-from askwise.core.episode import Cases, rollout
-from askwise.core.policy import Choice, Mixture, free_first, greedy, uniform
+from askwise.core.cases import Cases
+from askwise.core.episode import rollout
+from askwise.core.policy import Choice, Mixture, free_first, greedy
+from askwise.core.sampling import uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
 from askwise.family.config import DESIGN
@@ -84,10 +86,10 @@ class TorchFamily:
         conditions = torch.from_numpy(scale.conditions(lam, state.left))
         scores, guide = net.scores(inputs, conditions)
         legal = state.legal[:, -F:]
-        rooms = torch.from_numpy(affordable(made.alone, state.price, state.left))
+        rooms = torch.from_numpy(affordable(made.alone, state.test_cost, state.left))
         offers, late = proposed(scores.numpy(), legal)
         judged = net.judged(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
-        worth = (judged.rest + torch.from_numpy(state.price * self.lam / scale.loss_scale).float()).numpy()
+        worth = (judged.rest + torch.from_numpy(state.test_cost * self.lam / scale.loss_scale).float()).numpy()
         assert own_share(F) > 0
         pick = np.where(offers, worth, np.inf).argmin(1)
         on = worth[np.arange(len(pick)), pick] + judged.luck.numpy()
@@ -120,7 +122,7 @@ class OnnxPolicy:
             "values": raw,
             "mask": state.mask,
             "legal": state.legal[:, -F:],
-            "price": np.ascontiguousarray(state.price),
+            "price": np.ascontiguousarray(state.test_cost),
             "left": np.full(B, np.inf) if state.left is None else state.left,
         }
         if "draw" in {i.name for i in self.run.get_inputs()}:

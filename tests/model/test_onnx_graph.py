@@ -94,7 +94,7 @@ def raw(model, state):
     """What the step of an export takes, from a state."""
     mean, deviation = (np.concatenate([getattr(p, n) for p in model.encoding.parts]) for n in ("mean", "deviation"))
     left = np.full(len(state.mask), np.inf) if state.left is None else state.left
-    return state.values * deviation + mean, state.mask, state.legal[:, -state.mask.shape[1] :], np.array(state.price), left
+    return state.values * deviation + mean, state.mask, state.legal[:, -state.mask.shape[1] :], np.array(state.test_cost), left
 
 
 @pytest.mark.parametrize("seed", range(4))

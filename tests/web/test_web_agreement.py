@@ -21,8 +21,7 @@ from tests.support.naive import NaiveCosts, random_prices
 import askwise
 from askwise import AverageBudget, HardBudget
 from askwise.cli.ask import simulated
-from askwise.core.policy import uniform
-from askwise.core.problem import hash_cases
+from askwise.core.sampling import hash_cases, uniform
 
 N = 6
 KINDS = {

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
-from askwise.core.episode import Cases, Episodes, State
+from askwise.core.cases import Cases, State
+from askwise.core.episode import Episodes
 from askwise.core.measures import Measure
 from askwise.core.policy import Mixture, Policy
 from askwise.core.problem import Problem

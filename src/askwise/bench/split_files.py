@@ -21,8 +21,8 @@ from askwise.bench import own_table
 from askwise.bench.task import PARTS, Task
 from askwise.core.arrays import Array
 from askwise.core.costs import CostFunction
-from askwise.core.episode import some_rows
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import some_rows
 from askwise.files import temporary_folder, write_whole
 from askwise.tables.splits import Split
 

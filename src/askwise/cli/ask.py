@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from askwise.cli.options import model_of
-from askwise.core.policy import uniform
+from askwise.core.sampling import uniform
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.files import check_out, write_whole
 from askwise.model.model import LearnedModel

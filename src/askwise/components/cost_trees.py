@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from askwise.components.prefixes import decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
+from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.episode import State
 from askwise.core.policy import Choice
 
 BINS = 64  # thresholds that are tried for a column, at most

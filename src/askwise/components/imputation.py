@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Bools, Doubles, Ints
-from askwise.core.episode import some_rows
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.errors import InputError, did_you_mean
 
 KINDS = ("mean", "mice")

@@ -12,8 +12,8 @@ import numpy as np
 from askwise.components.boosting import Boosted, Fitted, Shares, boost, probabilities, row_weights, stakes, unweighted
 from askwise.components.static_order import elimination_order, free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
+from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.episode import State
 from askwise.core.policy import Choice
 from askwise.core.problem import Problem
 

@@ -24,10 +24,11 @@ from askwise.components.networks import inputs
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
-from askwise.core.episode import Cases, State, some_rows
+from askwise.core.cases import Cases, State
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import some_rows
 
 DROPOUT = 0.3
 RATE = 1e-3
@@ -103,7 +104,7 @@ class Picking:
     def act(self, state: State) -> Choice:
         first = state.legal.shape[1] - len(self.free)
         legal, action = state.legal[:, first:], np.full(len(state.mask), -1)
-        for_nothing = legal & (self.free if state.price is None else state.price == 0)
+        for_nothing = legal & (self.free if state.test_cost is None else state.test_cost == 0)
         takes = for_nothing.any(1)
         action[takes] = first + for_nothing[takes].argmax(1)
         asks = ~takes & legal.any(1) & (held(state.mask, self.free) < self.most)
@@ -313,7 +314,7 @@ class Live:
         self._take_free()
 
     def _take_free(self) -> None:
-        self.mask |= self.legal() & (self.cases.price() == 0)
+        self.mask |= self.legal() & (self.cases.test_cost() == 0)
 
 
 def set_rate(adam: torch.optim.Optimizer, rate: float) -> None:

@@ -1,2 +1,16 @@
-"""The algorithm, in reading order: prices, problem, budget, episode, policy (NumPy only), then targets, network,
-memory, config, train (torch)."""
+"""The decision process, in NumPy only.
+
+arrays: types of arrays
+parameters: what a parameter may be, as data, and one function that words the error
+cost_spec: what people say about tests and their costs, as one object
+costs: what a set of tests costs, in exact arithmetic
+checks: what people give, made into arrays or refused
+sampling: draws that do not depend on the batch
+problem: what is decided, what can be bought, and the rows it is learned from
+budget: what may be spent
+cases: cases in progress; what a policy may see of them, and what may be done
+policy: from what is known of a case to what is done next
+measures: what a policy came to on some cases
+episode: the one loop that buys and decides
+missingness: rows with gaps, made complete for learning
+"""

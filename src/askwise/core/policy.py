@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
-from askwise.core.episode import State, only_free
+from askwise.core.cases import State, only_free
 from askwise.core.problem import Problem
+from askwise.core.sampling import uniform
 
 QFunction = Callable[[State], Floats]  # B, A
 NEVER = -1e9  # the value of what is only done when nothing else may be
@@ -45,7 +46,7 @@ class Policy(Protocol):
 
 def free_first(state: State) -> State:
     """The same, where as long as something is free only that may be done; see `only_free`."""
-    return state if state.price is None else state._replace(legal=only_free(state.legal, state.price))
+    return state if state.test_cost is None else state._replace(legal=only_free(state.legal, state.test_cost))
 
 
 def greedy(q: Floats, legal: Bools) -> Ints:
@@ -211,11 +212,3 @@ class Mixture:
         """B: who follows the second policy."""
         drawn: Bools = uniform(key, self.seed) < self.share
         return drawn
-
-
-def uniform(key: NDArray[np.uint64], seed: int) -> Doubles:
-    """A number in [0, 1) for each key: the finishing steps of SplitMix64 over key and seed."""
-    z = key + np.uint64((seed * 2 + 1) * 0x9E3779B97F4A7C15 % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 2.0**53

@@ -23,6 +23,7 @@ from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import CostFunction
 from askwise.core.parameters import check_distinct
+from askwise.core.sampling import hash_cases
 from askwise.errors import InputError, did_you_mean
 
 
@@ -287,20 +288,3 @@ def _below(share: Doubles) -> Doubles:
     """N: how much of the whole the rows up to each have together."""
     below: Doubles = np.cumsum(share) / share.sum()
     return below
-
-
-def hash_cases(what: Array, chunk: int = 4096) -> NDArray[np.uint64]:
-    """One number per row of a matrix of values, or per id, whatever else is in the batch."""
-    if what.ndim == 2 and len(what) > chunk:  # piece by piece: a copy of all rows would be as large as the data
-        return np.concatenate([hash_cases(what[i : i + chunk]) for i in range(0, len(what), chunk)])
-    if what.ndim == 1:
-        what = np.ascontiguousarray(what.astype(str))
-    else:
-        what = np.ascontiguousarray(what.astype(np.float32)) + np.float32(0)  # -0.0 is 0.0
-    words = what.view(np.uint32).reshape(len(what), -1)
-    text = what.dtype.kind == "U"
-    key = np.full(len(what), 0xCBF29CE484222325, np.uint64)
-    for word in words.T:  # FNV-1a over 32-bit words; the zeros that pad short ids are passed over
-        mixed = (key ^ word) * np.uint64(0x100000001B3)
-        key = np.where(word == 0, key, mixed) if text else mixed
-    return key

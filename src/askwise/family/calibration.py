@@ -14,8 +14,9 @@ import numpy as np
 
 from askwise.core.arrays import Bools, Doubles
 from askwise.core.costs import CostFunction
-from askwise.core.episode import replay, rollout, some_rows
+from askwise.core.episode import replay, rollout
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 
 if TYPE_CHECKING:
     from askwise.family.inference import Family

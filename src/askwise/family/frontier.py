@@ -17,10 +17,11 @@ import numpy as np
 
 from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Ints
-from askwise.core.episode import measure, rollout, some_rows, tally
+from askwise.core.episode import measure, rollout, tally
 from askwise.core.measures import Measure, Tally
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import some_rows
 from askwise.family.conditions import Scale
 from askwise.family.inference import Family
 from askwise.frontier.hull import hull, useful

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats
+from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.episode import State
 from askwise.core.policy import NEVER, Greedy, View
 from askwise.family import calibration
 from askwise.family.conditions import Scale, affordable
@@ -125,7 +125,7 @@ class FamilyValues:
         guide = self.trunks[1](seen, conditions)
         scores = guide @ self.test_logits[0] + self.test_logits[1]
         stop = decide.min(1, keepdims=True)
-        assert state.price is not None
+        assert state.test_cost is not None
         (first, _), *rest = self.value_head
         out = np.concatenate([summary(belief, stop), hidden, guide, mask], 1, dtype=self.dtype) @ first[: -self._beside]
         out += apart
@@ -134,7 +134,7 @@ class FamilyValues:
             out = out @ matrix
             out += bias
         F, rows = scores.shape[1], state.rows
-        price = (state.price * (self.lam / self.scale.loss_scale)).astype(out.dtype)
+        price = (state.test_cost * (self.lam / self.scale.loss_scale)).astype(out.dtype)
         legal = state.legal[:, -F:]
         offers, late = proposed(scores, legal)
         late *= softplus(out[:, F + 3 : F + 4] - DESIGN.gap_offset)
@@ -163,8 +163,8 @@ class FamilyValues:
         what the judge's first layer makes of them and of what is affordable."""
         if state.left is None:
             return self._unlimited
-        assert state.price is not None
-        return self._limited(np.full_like(state.left, self.lam), state.left, affordable(self.alone, state.price, state.left))
+        assert state.test_cost is not None
+        return self._limited(np.full_like(state.left, self.lam), state.left, affordable(self.alone, state.test_cost, state.left))
 
     @cached_property
     def _unlimited(self) -> tuple[Array, Array, Array]:
@@ -203,8 +203,8 @@ class FamilyValues:
     def expected(self, seen: Outlook, state: State) -> tuple[Array, Array]:
         """B and B: if one goes on, the loss at the end, in stakes, and payments to come, in money: as judged, and set right."""
         loss, cost = self.calibration @ self.judged(seen, state.left).T
-        assert state.price is not None
-        now = state.price[np.arange(len(loss)), seen.pick]
+        assert state.test_cost is not None
+        now = state.test_cost[np.arange(len(loss)), seen.pick]
         return np.minimum(np.maximum(loss, 0), self.worst), np.maximum(cost * self.scale.total, now)
 
     def judged(self, seen: Outlook, left: Doubles | None) -> Doubles:
@@ -256,8 +256,8 @@ class InOrder:
         """B and B: who is at the end of the order and decides; and who goes on, since some of its money could not be spent."""
         ends = ~self.coming(state).any(1)
         saved = ~state.mask & (self.bonus > 0)
-        if state.price is not None:
-            saved &= state.price > 0
+        if state.test_cost is not None:
+            saved &= state.test_cost > 0
         lacks: Bools = ends & saved.any(1) & state.legal[:, -len(self.bonus) :].any(1)
         return ends & ~lacks, lacks
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from askwise.components.encoders import Encoder, encoded_width
 from askwise.components.networks import Weights, load_weights, stack
 from askwise.core.arrays import Ints
-from askwise.core.episode import Cases
+from askwise.core.cases import Cases
 from askwise.core.problem import Problem, Schema
 from askwise.family.calibration import as_judged
 from askwise.family.config import DESIGN, FamilyConfig

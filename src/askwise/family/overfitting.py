@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional
 
 from askwise.components.networks import Weights
-from askwise.core.episode import some_rows
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.family.network import FamilyNetwork
 from askwise.family.states import Starts
 

@@ -24,7 +24,7 @@ from torch.nn import functional
 from askwise.components.encoders import Encoder
 from askwise.components.networks import Weights, load_weights, soft_update, weights_of
 from askwise.core.arrays import Arrays, Bools, Doubles, Ints
-from askwise.core.episode import Cases
+from askwise.core.cases import Cases
 from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
 from askwise.family.conditions import Scale, affordable, list_prices
@@ -220,7 +220,7 @@ class FamilyTrainer:
     def _look(self, live: Live, problem: Problem) -> Seen:
         costs, first = self.schema.costs, self.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
-        left, money = costs.money(cases.left()), cases.price()
+        left, money = costs.money(cases.left()), cases.test_cost()
         legal = costs.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
         mask, values = torch.from_numpy(live.mask).float(), torch.from_numpy(problem.X[live.row])
         return Seen(

@@ -32,10 +32,11 @@ from askwise.components.networks import inputs, soft_update, stack
 from askwise.components.prefixes import decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget, lam_range
-from askwise.core.episode import Cases, State, some_rows
+from askwise.core.cases import Cases, State
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 
@@ -228,8 +229,8 @@ class Aaco:
         """B: the test to buy, -1 where there is none. Cases that hold the same and may buy the same are looked at together."""
         mask, on_offer = state.mask, state.legal[:, self.outlook.schema.first_test :]
         now = np.zeros(mask.shape)
-        if state.price is not None and not self.outlook.schema.costs.plain:  # otherwise a test's price is always the same
-            now[on_offer] = state.price[on_offer]
+        if state.test_cost is not None and not self.outlook.schema.costs.plain:  # otherwise a test's price is always the same
+            now[on_offer] = state.test_cost[on_offer]
         test = np.full(len(mask), -1)
         asks = np.flatnonzero(on_offer.any(1))
         if not len(asks):

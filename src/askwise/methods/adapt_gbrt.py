@@ -23,10 +23,12 @@ from askwise.components.cost_trees import Binned, Trees, grow, item_prices, item
 from askwise.components.prefixes import Classifier, Prefix, at_once, columns_within, decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
-from askwise.core.episode import State, measure, some_rows
+from askwise.core.cases import State
+from askwise.core.episode import measure
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.frontier.choice import best_for
 from askwise.frontier.hull import hull
 

@@ -19,7 +19,7 @@ from askwise.components.prefixes import Stage, affordable, boosted_stages, decid
 from askwise.components.static_order import elimination_order
 from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget, lam_range
-from askwise.core.episode import State
+from askwise.core.cases import State
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem

@@ -18,10 +18,11 @@ from askwise.components.cost_trees import LazyTrees, Trees, item_prices, items
 from askwise.components.prefixes import at_once, columns_within
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget, lam_range
-from askwise.core.episode import measure, some_rows
+from askwise.core.episode import measure
 from askwise.core.missingness import filled
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.frontier.choice import best_for, next_lam
 
 TREES = 300  # in all classes together, unless these are many

@@ -39,7 +39,7 @@ from askwise.components.subset_classifier import (
 )
 from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget
-from askwise.core.episode import State
+from askwise.core.cases import State
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.frontier.choice import best_for
@@ -67,7 +67,7 @@ class Telling:
     def __call__(self, state: State) -> Doubles:
         p = self.belief.drawn(state)
         value = entropy(p)[:, None] / (1 + np.exp(-self.value.of(state.values, state.mask).double().numpy()))
-        rate = per_price(value, self.costs if state.price is None else state.price)
+        rate = per_price(value, self.costs if state.test_cost is None else state.test_cost)
         stops = self.belief.as_they_come(p).max(1, keepdims=True) >= self.sure
         rated: Doubles = np.where((rate > self.lam) & ~stops, rate, -np.inf)
         return rated

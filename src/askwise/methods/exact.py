@@ -21,8 +21,8 @@ import numpy as np
 
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
+from askwise.core.cases import State
 from askwise.core.costs import exact as as_written
-from askwise.core.episode import State
 from askwise.core.policy import Choice, Mixture, Policy
 from askwise.core.problem import Problem
 from askwise.errors import InputError, RowError

@@ -17,10 +17,10 @@ from askwise.components.static_order import elimination_order
 from askwise.core import checks, missingness
 from askwise.core.arrays import Arrays, Doubles, Ints
 from askwise.core.budget import Budget
-from askwise.core.episode import some_rows
 from askwise.core.measures import Measure
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.errors import StateError
 from askwise.family import calibration
 from askwise.family.config import FamilyConfig

@@ -36,7 +36,7 @@ from askwise.components.subset_classifier import (
 )
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
-from askwise.core.episode import State
+from askwise.core.cases import State
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.frontier.choice import best_for

@@ -28,11 +28,12 @@ from askwise.components.static_order import free_tests
 from askwise.components.subset_classifier import own_torch
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
+from askwise.core.cases import Cases, State
 from askwise.core.costs import CostFunction
-from askwise.core.episode import Cases, State, some_rows
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 from askwise.paper.targets import greedy_action
@@ -130,10 +131,10 @@ class Opportunistic:
 
     def price(self, state: State) -> Ints:
         """B, F: what each test costs now, in units."""
-        if state.price is None:
+        if state.test_cost is None:
             return self.costs.marginal(self.costs.paid(state.mask, np.broadcast_to(self.known, state.mask.shape)))
         unit = self.costs.unit
-        units: Ints = np.rint(state.price * (unit.denominator / unit.numerator)).astype(np.int64)
+        units: Ints = np.rint(state.test_cost * (unit.denominator / unit.numerator)).astype(np.int64)
         return units
 
     @torch.inference_mode()

@@ -14,9 +14,10 @@ import numpy as np
 from askwise.components.subset_classifier import Learner, Pace, Picking, counts, own_torch
 from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
-from askwise.core.episode import State
-from askwise.core.policy import Policy, uniform
+from askwise.core.cases import State
+from askwise.core.policy import Policy
 from askwise.core.problem import Problem
+from askwise.core.sampling import uniform
 from askwise.frontier.choice import best_for
 
 MOST = 256  # tests for a case

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.core.episode import State
+from askwise.core.cases import State
 from askwise.core.policy import free_first, greedy
 from askwise.errors import InputError
 from askwise.files import write_whole

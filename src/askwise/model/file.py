@@ -16,9 +16,9 @@ import numpy as np
 
 from askwise.core.arrays import Arrays
 from askwise.core.budget import Budget
+from askwise.core.cases import Cases
 from askwise.core.checks import LONGEST_LABEL
 from askwise.core.costs import COUNTED, CostFunction, _circle
-from askwise.core.episode import Cases
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem, Schema
 from askwise.errors import StateError

@@ -18,7 +18,8 @@ import numpy as np
 from askwise.core import checks
 from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
-from askwise.core.episode import Cases, Episodes, by_row, rollout
+from askwise.core.cases import Cases
+from askwise.core.episode import Episodes, by_row, rollout
 from askwise.core.measures import Measure
 from askwise.core.parameters import checked
 from askwise.core.policy import Constant, Greedy, Mixture, Policy

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from askwise.core.episode import rollout, some_rows
+from askwise.core.episode import rollout
 from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
 from askwise.evaluation import Report
 from askwise.model.model import LearnedModel
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from askwise.components.encoders import Encoder, encoded_width
 from askwise.components.networks import inputs, stack
 from askwise.core.arrays import Floats
-from askwise.core.episode import State
+from askwise.core.cases import State
 from askwise.core.problem import Schema
 
 

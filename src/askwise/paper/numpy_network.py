@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array, Floats
-from askwise.core.episode import State
+from askwise.core.cases import State
 
 
 class DenseValues:

@@ -18,10 +18,12 @@ from askwise.components.encoders import Encoder
 from askwise.components.networks import Weights, inputs, load_weights, soft_update, weights_of
 from askwise.core.arrays import Array, Ints
 from askwise.core.budget import Budget
-from askwise.core.episode import Cases, Steps, advance, measure, only_free, replay, rollout, some_rows
+from askwise.core.cases import Cases, only_free
+from askwise.core.episode import Steps, advance, measure, replay, rollout
 from askwise.core.measures import Measure
 from askwise.core.policy import Exploring, Greedy, random_policy
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import some_rows
 from askwise.paper.config import TrainConfig
 from askwise.paper.lagrangian import LambdaController, controller_for
 from askwise.paper.memory import Batch, Memory
@@ -232,7 +234,7 @@ class Trainer:
         steps = replay(self.problem, batch.row, batch.action, batch.length, self.cap)
         may = steps.cases.legal(self.config.estimate_missing)
         if self.problem.schema.costs.ever_free and not self.config.estimate_missing:  # which counts what is not there, too
-            may = only_free(may, steps.cases.price())
+            may = only_free(may, steps.cases.test_cost())
         legal = torch.from_numpy(may).to(self.device)
         action = torch.from_numpy(steps.action).to(self.device)
         states = inputs(steps.cases.values(), steps.cases.mask).to(self.device)

@@ -18,8 +18,7 @@ import numpy as np
 
 from askwise.core.budget import Budget
 from askwise.core.costs import exact
-from askwise.core.policy import uniform
-from askwise.core.problem import hash_cases
+from askwise.core.sampling import hash_cases, uniform
 from askwise.errors import FREE, UNDO, InputError, StateError, quoted
 from askwise.model.model import LearnedModel
 from askwise.session.step import Expected, Option, PartialCase, Step, steps

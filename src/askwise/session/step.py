@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Array, Bools, Floats, Ints
-from askwise.core.episode import Cases, State, chosen
+from askwise.core.cases import Cases, State
+from askwise.core.episode import chosen
 from askwise.core.policy import Constant, Looking, Mixture, View
 from askwise.core.problem import Problem
 from askwise.family.calibration import free_to_come
@@ -151,8 +152,8 @@ class StepExplainer:
     def asked(self, i: int, test: int) -> Step:
         """Case i goes on with a test."""
         tests, state = self.model.schema.tests, self.state
-        assert state.price is not None
-        price, shared = float(state.price[i, test]), 0.0
+        assert state.test_cost is not None
+        price, shared = float(state.test_cost[i, test]), 0.0
         includes: tuple[str, ...] = ()
         if not self.costs.plain:
             row = slice(i, i + 1)
@@ -237,7 +238,7 @@ class StepExplainer:
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
         """The chosen test first, then the best others: in a fixed order those that follow, otherwise by gain."""
         first = [] if chosen is None else [chosen]
-        coming, price = self.view.coming, self.state.price
+        coming, price = self.view.coming, self.state.test_cost
         assert price is not None
         if coming is not None and self._in_order(i):
             ranked = [j for j in self.order if coming[i, j]]

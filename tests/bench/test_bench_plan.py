@@ -15,7 +15,7 @@ SMALL = {"data": ["digits"], "methods": ["random"]}
 
 
 def made(tmp_path: Path = Path(), **given) -> tuple[Task, ...]:
-    return plan.made({**SMALL, **given}, tmp_path).tasks
+    return plan.from_dict({**SMALL, **given}, tmp_path).tasks
 
 
 def test_everything_with_everything() -> None:
@@ -99,7 +99,7 @@ MISTAKES = [
     ({"methods": ["."]}, "the name of a method is '.'; it must be that of a module that can be imported"),
     ({"methods": ["random", "random"]}, "the label 'random' appears twice; give one of them a label"),
     ({"methods": ["random", {"name": "random", "label": "lots"}]}, "'random' and 'lots' are the same method"),
-    ({"methods": [{"name": "random", "imputation": "median"}]}, "`imputation` of 'random' is 'median'; it must be 'mean' or"),
+    ({"methods": [{"name": "random", "imputation": "median"}]}, "`imputation` of 'random' is 'median'; did you mean 'mean'?"),
     ({"methods": [{"name": "random", "option": {}}]}, "did you mean 'options'?"),
     ({"methods": [{"name": "random", "options": 3}]}, "`options` of 'random' is 3"),
     ({"budgets": {"average": 3}}, "`budgets` is {'average': 3}; it must be a list"),
@@ -109,16 +109,16 @@ MISTAKES = [
     ({"budgets": ["all"]}, "a budget is 'all'"),
     ({"seeds": [1, 1]}, "`seeds` is [1, 1]"),
     ({"seeds": 0}, "`seeds` is 0"),
-    ({"minutes": 0}, "`minutes` is 0; it must be more than 0"),
+    ({"minutes": 0}, "`minutes` is 0; it must be a finite number above 0"),
     ({"minutes": "5m"}, "`minutes` is '5m'; it must be a finite number"),
     ({"remove": [1.0]}, "`remove` is [1.0]; it must be different shares"),
     ({"most_rows": {"training": 5}}, "did you mean 'train'?"),
     ({"most_rows": {"train": 2.5}}, "`most_rows` of train is 2.5"),
     ({"class_weight": "even"}, "`class_weight` is 'even'"),
     ({"threads": 0}, "`threads` is 0"),
-    ({"kill_after": 0}, "`kill_after` is 0; it must be more than 0"),
+    ({"kill_after": 0}, "`kill_after` is 0; it must be a finite number above 0"),
     ({"cost_at": 0.9}, "`cost_at` is 0.9; it must be a list of numbers"),
-    ({"accuracy_at": [-1]}, "a number of `accuracy_at` is -1; it must be a finite number"),
+    ({"accuracy_at": [-1]}, "`accuracy_at` is [-1]; it must be a list of numbers, 0 or more"),
     ({"methods": [{"name": "random", "only": 5}]}, "`only` of 'random' is 5; it must be a list of names"),
     ({"data": [{"name": "digits", "without": 5}]}, "`without` of 'digits' is 5; it must be a list of names"),
     ({"data": [{"name": "digits", "without": "random"}]}, "it has no tasks, because `only` and `without` leave every method"),
@@ -170,7 +170,7 @@ OF_A_TABLE = [
         "`shares` of 'cases.csv' is [0.5, 0.5]; it must be three shares above 0, for train, validation, test",
     ),
     ({"shares": [0.5, 0.5, 0.5]}, "`shares` of 'cases.csv' is [0.5, 0.5, 0.5]"),
-    ({"shares": [0.5, "a", 0.5]}, "a share in `shares` of 'cases.csv' is 'a'; it must be a finite number"),
+    ({"shares": [0.5, "a", 0.5]}, "`shares` of 'cases.csv' is [0.5, 'a', 0.5]; it must be three shares above 0"),
 ]
 
 

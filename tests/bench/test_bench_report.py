@@ -10,7 +10,8 @@ from tests.support.commands import ok, run
 from tests.support.made_rows import row, write
 
 from askwise import plots
-from askwise.bench.entries import difference, entries, gathered, mean_curve, ranks
+from askwise.bench.entries import difference, entries, mean_curve, ranks
+from askwise.bench.gathering import gathered
 from askwise.bench.report import report
 from askwise.errors import InputError
 from askwise.reports.pages import plain

@@ -94,7 +94,7 @@ def test_refusals_failures_and_crashes(tmp_path: Path) -> None:
     methods = [{"name": METHOD, "label": does, "options": {"does": does}} for does in ("refuse", "fail", "crash")]
     methods += [{"name": METHOD, "label": "long", "kill_after": 0.01, "options": {"nap": 60}},
                 {"name": METHOD, "label": "unknown", "options": {"naps": 1}}, {"name": METHOD, "label": "well"}]  # fmt: skip
-    tasks = plan.made({"data": ["digits"], "methods": methods, "minutes": 0.01}, tmp_path).tasks
+    tasks = plan.from_dict({"data": ["digits"], "methods": methods, "minutes": 0.01}, tmp_path).tasks
     from askwise.bench.run import fill, left
 
     out = tmp_path / "rows.jsonl"
@@ -136,7 +136,7 @@ def test_a_method_that_can_be_repaired_has_failed(tmp_path: Path, monkeypatch: p
     monkeypatch.syspath_prepend(tmp_path)
     twice = [EntryPoint("random", f"{package}.random", methods.GROUP) for package in ("one", "two")]
     monkeypatch.setattr(methods, "entry_points", lambda group, name="": EntryPoints(twice))
-    (task,) = plan.made({"data": ["wine"], "methods": [method]}, tmp_path).tasks
+    (task,) = plan.from_dict({"data": ["wine"], "methods": [method]}, tmp_path).tasks
     row = carried_out(task, split_files.load(task))
     assert row["status"] == "failed"
     assert row["why"].startswith(says)
@@ -185,7 +185,7 @@ def test_sigterm_leaves_neither_process_nor_file(tmp_path: Path) -> None:
 
 def test_a_split_file_holds_all_of_a_split(tmp_path: Path) -> None:
     for name, weight in (("thyroid", "balanced"), ("digits", None)):  # set-ups, derived tests and gaps; classes that are numbers
-        (task,) = plan.made({"data": [name], "methods": ["random"], "class_weight": weight or "none", "seeds": [1],
+        (task,) = plan.from_dict({"data": [name], "methods": ["random"], "class_weight": weight or "none", "seeds": [1],
                              "most_rows": {"train": 300, "validation": 0, "test": 50}}, tmp_path).tasks  # fmt: skip
         parts, whole = split_files.load(task), named.load(name, 1, weight)
         assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [300, len(whole.validation), 50]
@@ -198,7 +198,7 @@ def test_a_split_file_holds_all_of_a_split(tmp_path: Path) -> None:
 
 def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Path) -> None:
     methods = ["random", *({"name": "random", "imputation": kind} for kind in ("mean", "mice"))]
-    tasks = plan.made({"data": ["wine"], "methods": methods, "remove": [0, 0.5]}, tmp_path).tasks
+    tasks = plan.from_dict({"data": ["wine"], "methods": methods, "remove": [0, 0.5]}, tmp_path).tasks
     parts = split_files.load(tasks[0])
     for task in tasks:
         train, validation = prepared(task, parts)
@@ -224,7 +224,7 @@ def test_values_are_removed_from_what_is_learned_from_and_filled_in(tmp_path: Pa
 )
 def test_a_target_that_is_no_class(tmp_path: Path, target, says: str | None) -> None:
     pd.DataFrame({"a": np.arange(40) / 2, "y": target}).to_csv(tmp_path / "cases.csv", index=False)
-    (task,) = plan.made({"data": [{"file": "cases.csv", "target": "y"}], "methods": ["random"]}, tmp_path).tasks
+    (task,) = plan.from_dict({"data": [{"file": "cases.csv", "target": "y"}], "methods": ["random"]}, tmp_path).tasks
     if says is None:
         assert len(split_files.load(task).test) > 0
     else:
@@ -241,7 +241,7 @@ def test_a_table_of_ones_own(tmp_path: Path, frame) -> None:
         "setup": {"lab": {"cost": 0.5, "tests": ["pressure", "colour"]}}, "derived": {"index": ["age", "pressure"]},
         "shares": [0.5, 0.3, 0.2],
     }  # fmt: skip
-    (task,) = plan.made({"data": [entry], "methods": ["random"], "class_weight": "balanced"}, tmp_path).tasks
+    (task,) = plan.from_dict({"data": [entry], "methods": ["random"], "class_weight": "balanced"}, tmp_path).tasks
     parts = split_files.load(task)
     schema = parts.train.schema
     assert set(schema.tests) == set(X.columns)

@@ -13,7 +13,8 @@ from tests.support.models import family, made, paper, wide
 
 import askwise
 from askwise import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.bench import plan, task
+from askwise.bench import plan
+from askwise.bench.task import BUDGETS
 from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import LEAST, MOST, CostFunction
 from askwise.errors import AskwiseError, InputError
@@ -59,10 +60,10 @@ def test_amounts_that_nobody_means_are_refused_at_once(amount):
 
 
 @pytest.mark.parametrize("amount", [1e300, 10**400, 10**20, 1e-20])
-@pytest.mark.parametrize("kind", task.BUDGETS)
+@pytest.mark.parametrize("kind", BUDGETS)
 def test_plans_are_refused_for_such_amounts_too(kind, amount):
     given = {"data": ["thyroid"], "methods": ["random"], "budgets": [{kind: amount}]}
-    assert f"`{kind}` of a budget" in refused(plan.made, given, None)
+    assert f"`{kind}` of a budget" in refused(plan.from_dict, given, None)
 
 
 AMOUNTS = st.one_of(

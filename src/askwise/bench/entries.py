@@ -1,151 +1,30 @@
-"""Rows for reading: those of several files together, checked, one for each task; and by method, with all seeds side by side."""
+"""Rows by data set and by method, with all seeds side by side, and how two methods compare."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from askwise.bench import rows
+from askwise.bench.gathering import Row, numbers
 from askwise.core.arrays import Doubles
-from askwise.errors import InputError
-
-Row = dict[str, Any]
-
-# what a row may leave out, since nothing was said about it when it was written
-UNSAID: Row = {"budget": None, "remove": 0.0, "imputation": None, "options": {}}
-NUMBER = (int, float)
-TASK: dict[str, Any] = {  # of what kind each must be
-    "data": str,
-    "method": str,
-    "label": str,
-    "seed": int,
-    "minutes": NUMBER,
-    "budget": (dict, type(None)),
-    "remove": NUMBER,
-    "imputation": (str, type(None)),
-    "options": dict,
-}
-BESIDE: dict[str, Any] = {
-    "resampled": list,
-    "accuracy_at": dict,
-    "cost_at": dict,
-    "columns": list,
-    "validation": list,
-    "test": list,
-    "cost_interval": list,
-    "score_interval": list,
-    "versions": dict,
-    "most_rows": dict,
-    "source": dict,
-}
-STATUS = ("done", "refused", "failed")
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """The last word on each task, in the order in which tasks first came, and what was passed over on the way."""
-
-    rows: tuple[Row, ...]
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def done(self) -> list[Row]:
-        return [row for row in self.rows if row["status"] == "done"]
-
-    @property
-    def frontiers(self) -> list[Row]:
-        return [row for row in self.done if row["task"]["budget"] is None]
-
-    @property
-    def budgeted(self) -> list[Row]:
-        return [row for row in self.done if row["task"]["budget"] is not None]
-
-
-def gathered(paths: Sequence[Path]) -> Gathered:
-    """The rows of some files. Of a task that was tried again the row that is done counts, or the last one."""
-    there: dict[str, Row] = {}
-    remarks, again = [], 0
-    for path in paths:
-        if not path.is_file():
-            raise InputError(f"there is no file {str(path)!r}; name the rows that `askwise bench` has written")
-        for number, row in rows.numbered(path):
-            wrong = "is damaged" if row is None else what_is_wrong(row)
-            if row is None or wrong:
-                remarks.append(f"Line {number} of {path.name} {wrong}; it was passed over.")
-                continue
-            row = {**row, "task": told(row["task"])}
-            key = row["task"]["label"] + rows.identity(row)
-            again += key in there
-            if key not in there or row["status"] == "done" or there[key]["status"] != "done":
-                there[key] = row  # a dict keeps the place of the first
-    if again:
-        remarks.append(f"{again} rows are of a task that has another row; the last that is done counts, or the last.")
-    return Gathered(tuple(there.values()), tuple(remarks))
-
-
-def told(task: Row) -> Row:
-    """A task with what it leaves out."""
-    return {**UNSAID, "label": task.get("method"), **task}
-
-
-def what_is_wrong(row: Row) -> str | None:
-    """Why a row cannot be used, as the end of a sentence."""
-    task = row.get("task")
-    if not isinstance(task, dict):
-        return "is not a row of a bench, or one of another version: it has no task"
-    task = told(task)
-    for name, kind in TASK.items():
-        if not isinstance(task.get(name), kind):
-            return f"is of another version: the {name} of its task is {task.get(name)!r}"
-    for name, kind in BESIDE.items():
-        if not isinstance(row.get(name, kind()), (kind, type(None))):
-            return f"is of another version: its {name} is {row[name]!r}"
-    if row.get("status") not in STATUS:
-        return f"has the status {row.get('status')!r}, which nobody knows"
-    if row["status"] == "done":
-        needed = ("area", "total", "curve") if task["budget"] is None else ("cost", "score")
-        for name in needed:
-            if not _usable(row.get(name)):
-                return f"is of another version: it is done, but has no {name}"
-    return None
-
-
-def _usable(value: Any) -> bool:
-    """A finite number, or the two lists of a curve."""
-    if isinstance(value, list):
-        two = len(value) == 2 and all(isinstance(part, list) for part in value) and len(value[0]) == len(value[1]) > 0
-        return two and all(is_number(v) for part in value for v in part)
-    return is_number(value)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, NUMBER) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def numbers(values: Iterable[Any]) -> list[float]:
-    """Those that are."""
-    return [v for v in values if is_number(v)]
-
 
 # ---------------------------------------------------------------------- by data
 
 
-def told_apart(found: Iterable[Row]) -> list[Row]:
+def with_distinct_data(rows: Iterable[Row]) -> list[Row]:
     """The rows, with names of data that each stand for one set of cases: where rows give one name to several, it says which.
 
-    A method that has other limits of rows than the rest, but always the same, stays beside them. Told apart once more, names stay
-    as they are.
+    A method that has other limits of rows than the rest, but always the same, stays beside them. Names that are distinct stay as
+    they are.
     """
-    of = list(found)
+    rows = list(rows)
     values: dict[tuple[str, str], list[str]] = {}  # by name of data and fact, as they come
     limits: dict[tuple[str, ...], set[str]] = {}
-    for row in of:
+    for row in rows:
         data, facts = row["task"]["data"], facts_of_data(row)
         for fact, value in facts.items():
             here = values.setdefault((data, fact), [])
@@ -154,16 +33,14 @@ def told_apart(found: Iterable[Row]) -> list[Row]:
     limited = {data for (data, *_), here in limits.items() if len(here) > 1}
 
     def name(row: Row) -> str:
-        data, said = row["task"]["data"], []
+        data, differences = row["task"]["data"], []
         for fact, value in facts_of_data(row).items():
-            if len(here := values[data, fact]) > 1:
-                said.append(
-                    f"{fact} {here.index(value) + 1 if fact == 'settings' else value}"
-                )  # settings are too long for a name
-        said += [f"rows {limits_words(row)}"] if data in limited else []
-        return f"{data} ({', '.join(said)})" if said else data
+            if len(here := values[data, fact]) > 1:  # settings are too long for a name
+                differences.append(f"{fact} {here.index(value) + 1 if fact == 'settings' else value}")
+        differences += [f"rows {limits_words(row)}"] if data in limited else []
+        return f"{data} ({', '.join(differences)})" if differences else data
 
-    return [{**row, "task": {**row["task"], "data": name(row)}} for row in of]
+    return [{**row, "task": {**row["task"], "data": name(row)}} for row in rows]
 
 
 def facts_of_data(row: Row) -> dict[str, str]:
@@ -194,8 +71,8 @@ class Entry:
 
     @property
     def budget(self) -> dict[str, float] | None:
-        found: dict[str, float] | None = self.rows[0]["task"]["budget"]
-        return found
+        budget: dict[str, float] | None = self.rows[0]["task"]["budget"]
+        return budget
 
     def numbers(self, name: str) -> list[float]:
         """What the rows say under a name, without those that do not say it."""
@@ -216,37 +93,37 @@ class Entry:
         return float(low), float(high)
 
 
-def entries(found: Iterable[Row]) -> list[Entry]:
+def entries(rows: Iterable[Row]) -> list[Entry]:
     """Rows that differ in nothing but the seed belong together. The name says what tells entries of one method apart."""
-    of = told_apart(found)
-    telling = _telling(of)
+    rows = with_distinct_data(rows)
+    differing = _differing_settings(rows)
     grouped: dict[tuple[str, str, str], list[Row]] = {}
-    for row in of:
+    for row in rows:
         task = row["task"]
-        grouped.setdefault((task["data"], name_of(row, telling.get(task["label"], ())), str(task["budget"])), []).append(row)
+        grouped.setdefault((task["data"], name_of(row, differing.get(task["label"], ())), str(task["budget"])), []).append(row)
     order = list(dict.fromkeys(data for data, _, _ in grouped))
-    made = [Entry(data, name, tuple(sorted(them, key=lambda r: r["task"]["seed"]))) for (data, name, _), them in grouped.items()]
-    return sorted(made, key=lambda entry: order.index(entry.data))
+    each = [Entry(data, name, tuple(sorted(them, key=lambda r: r["task"]["seed"]))) for (data, name, _), them in grouped.items()]
+    return sorted(each, key=lambda entry: order.index(entry.data))
 
 
-def _telling(of: list[Row]) -> dict[str, tuple[str, ...]]:
+def _differing_settings(rows: list[Row]) -> dict[str, tuple[str, ...]]:
     """By label: the settings that differ between its rows on some data set."""
-    seen: dict[tuple[str, str, str], set[str]] = {}
-    for row in of:
-        for name in (*SAYING, "method"):
-            seen.setdefault((row["task"]["label"], name, row["task"]["data"]), set()).add(repr(_setting(row, name)))
-    found: dict[str, tuple[str, ...]] = {}
-    for (label, name, _), values in seen.items():
-        if len(values) > 1 and name not in found.get(label, ()):
-            found[label] = (*found.get(label, ()), name)
-    return found
+    values: dict[tuple[str, str, str], set[str]] = {}
+    for row in rows:
+        for name in (*SETTING_WORDS, "method"):
+            values.setdefault((row["task"]["label"], name, row["task"]["data"]), set()).add(repr(_setting(row, name)))
+    differing: dict[str, tuple[str, ...]] = {}
+    for (label, name, _), different in values.items():
+        if len(different) > 1 and name not in differing.get(label, ()):
+            differing[label] = (*differing.get(label, ()), name)
+    return differing
 
 
 def _setting(row: Row, name: str) -> Any:
     return row["task"][name] if name in row["task"] else row.get(name)
 
 
-SAYING = {
+SETTING_WORDS = {
     "minutes": lambda v: f"{v:g} min",
     "remove": lambda v: f"{100 * v:g} % removed" if v else "nothing removed",
     "imputation": lambda v: str(v or "no imputation"),
@@ -255,12 +132,12 @@ SAYING = {
 }
 
 
-def name_of(row: Row, telling: Sequence[str]) -> str:
+def name_of(row: Row, differing: Sequence[str]) -> str:
     """The label, and what tells it apart from others with this label; that values were removed is never left out."""
     task = row["task"]
-    said = ["method"] if "method" in telling else []
-    said += [name for name in SAYING if name in telling or (name == "remove" and task[name])]
-    words = [task["method"] if name == "method" else SAYING[name](_setting(row, name)) for name in said]
+    names = [name for name in SETTING_WORDS if name in differing or (name == "remove" and task[name])]
+    words = [task["method"]] if "method" in differing else []
+    words += [SETTING_WORDS[name](_setting(row, name)) for name in names]
     return ", ".join([task["label"], *words])
 
 
@@ -290,11 +167,11 @@ class Difference:
     seeds: int
 
 
-def difference(mine: Entry, theirs: Entry) -> Difference | None:
+def difference(entry: Entry, other: Entry) -> Difference | None:
     """With an interval that holds 95 of 100 resamplings of the test cases, the same for both; None where they cannot be compared
     case by case."""
-    other = {row["task"]["seed"]: row for row in theirs.rows}
-    both = [(row, other[seed]) for row in mine.rows if (seed := row["task"]["seed"]) in other]
+    by_seed = {row["task"]["seed"]: row for row in other.rows}
+    both = [(row, by_seed[seed]) for row in entry.rows if (seed := row["task"]["seed"]) in by_seed]
     drawn = [(a.get("resampled") or [], b.get("resampled") or []) for a, b in both]
     alike = len({len(d) for pair in drawn for d in pair}) == 1 and len(drawn[0][0]) > 0
     if not alike or any(_test_cases(a) != _test_cases(b) for a, b in both):

@@ -8,18 +8,60 @@ from typing import Any
 
 import numpy as np
 
+from askwise.bench.plan_values import NAMES, TEXT
+from askwise.bench.task import PARTS
 from askwise.core import checks
 from askwise.core.cost_spec import CostSpec
+from askwise.core.parameters import Constraint, Instance, Real, checked
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import doubts
 from askwise.tables.encoding import Encoding
 from askwise.tables.frames import columns_of, read_header, read_table, rows_of
+from askwise.tables.lists import lines
 from askwise.tables.reading import OPTIONS, Reading
 from askwise.tables.splits import Split, schema_of, split, stratified
 
 # what a plan may say of a file
 OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares", *OPTIONS)
 SHARES = (0.6, 0.2, 0.2)  # of the rows, for training, validation and test
+
+
+class Shares(Constraint):
+    """Of the rows, for each part."""
+
+    words = f"three shares above 0, for {', '.join(PARTS)}, that add up to 1"
+
+    def allows(self, value: Any) -> bool:
+        shares = isinstance(value, list) and all(map(Real(above=0).allows, value))
+        return shares and len(value) == len(PARTS) and abs(sum(value) - 1) <= 1e-9
+
+
+SHAPES: dict[str, Constraint] = {
+    "costs": Instance(dict, "a table like {age = 2}"),
+    "setup": Instance(dict, 'a table like {draw = {cost = 2, tests = ["sugar"]}}'),
+    "derived": Instance(dict, 'a table like {index = ["weight", "height"]}'),
+    "reveals": Instance(dict, 'a table like {form = ["age", "smoker"]}'),
+    "shares": Shares(),
+    "ignore": NAMES,
+    "categorical": NAMES,
+}
+
+
+def described(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What a plan says about a file, each in its shape; whether the columns are there, the header tells."""
+    file = entry["file"]
+    source = {name: entry[name] for name in OF_FILE if name in entry}
+    if isinstance(source.get("costs"), str):
+        source["costs"] = {row["test"]: row["cost"] for row in lines(folder / source["costs"], ("test", "cost"))}
+    source |= {name: checked(source[name], shape, f"`{name}` of {file!r}") for name, shape in SHAPES.items() if name in source}
+    for key in ("derived", "reveals"):
+        for test, names in source.get(key, {}).items():
+            checked(names, NAMES, f"{test!r} in `{key}` of {file!r}")
+    for name, pair in source.get("setup", {}).items():
+        if not isinstance(pair, dict) or set(pair) != {"cost", "tests"}:
+            raise InputError(f'the set-up {name!r} of {file!r} is {pair!r}; it must be like {{cost = 2, tests = ["sugar"]}}')
+        checked(pair["tests"], NAMES, f"`tests` of the set-up {name!r} of {file!r}")
+    return {**source, "target": checked(entry.get("target"), TEXT, f"the target of {file!r}")}
 
 
 def check(folder: Path, source: dict[str, Any]) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from askwise.bench import tables
-from askwise.bench.entries import Entry, Gathered, Row, budget_words, entries, gathered, limits_words, mean_curve, told_apart
+from askwise.bench.entries import Entry, entries, with_distinct_data
+from askwise.bench.gathering import Gathered, gathered
+from askwise.bench.repeating import repeating
+from askwise.bench.report_pictures import Pictures
 from askwise.errors import InputError, did_you_mean
 from askwise.files import check_out, write_whole
-from askwise.reports.pages import Block, Code, Heading, Picture, Table, Words, html, markdown
+from askwise.reports.pages import Block, Heading, Picture, Words, html, markdown
 from askwise.texts import encoded
 
 SCORE = (
@@ -47,14 +48,16 @@ def report(paths: Sequence[Path], out: Path, title: str = "", against: str | Non
     if out.suffix != ".html":
         raise InputError(f"the report cannot be written to {str(out)!r}; end its name in .html")
     check_out(out, "the report", paths)
-    found = gathered(paths)
-    found = replace(found, rows=tuple(told_apart(found.rows)))  # of frontiers and budgets together: one name in all tables
-    if not found.rows:
+    results = gathered(paths)
+    results = replace(
+        results, rows=tuple(with_distinct_data(results.rows))
+    )  # of frontiers and budgets together: one name in all tables
+    if not results.rows:
         names = ", ".join(path.name for path in paths)
-        passed = f" ({len(found.remarks)} lines were passed over)" if found.remarks else ""
+        passed = f" ({len(results.remarks)} lines were passed over)" if results.remarks else ""
         raise InputError(f"there are no rows of a bench in {names}{passed}; make some with `askwise bench PLAN.toml`")
-    title = title or "Methods compared: " + ", ".join(dict.fromkeys(str(row.get("plan") or "rows") for row in found.rows))
-    blocks = contents(found, [path.name for path in paths], out, against)
+    title = title or "Methods compared: " + ", ".join(dict.fromkeys(str(row.get("plan") or "rows") for row in results.rows))
+    blocks = contents(results, [path.name for path in paths], out, against)
     for block in blocks:
         if isinstance(block, Picture):
             write_whole(out.with_name(block.file), block.svg.encode())
@@ -63,15 +66,15 @@ def report(paths: Sequence[Path], out: Path, title: str = "", against: str | Non
     return [out, out.with_suffix(".md"), *(out.with_name(b.file) for b in blocks if isinstance(b, Picture))]
 
 
-def contents(found: Gathered, names: Sequence[str], out: Path, against: str | None = None) -> list[Block]:
+def contents(results: Gathered, names: Sequence[str], out: Path, against: str | None = None) -> list[Block]:
     """The whole page, as blocks."""
-    frontiers, budgeted = entries(found.frontiers), entries(found.budgeted)
+    frontiers, budgeted = entries(results.frontiers), entries(results.budgeted)
     if against is not None and against not in {e.name for e in frontiers}:
         raise InputError(
             f"--against names the method {against!r}; {did_you_mean(against, dict.fromkeys(e.name for e in frontiers))}"
         )
     draw = Pictures(out.stem, frontiers)
-    blocks: list[Block] = [Words(overview(found)), *map(Words, found.remarks)]
+    blocks: list[Block] = [Words(overview(results)), *map(Words, results.remarks)]
     if frontiers:
         blocks += [Heading("Frontiers"), Words(SCORE), Words(AREAS)]
         for data, of in tables.by_data(frontiers).items():
@@ -84,141 +87,23 @@ def contents(found: Gathered, names: Sequence[str], out: Path, against: str | No
     if len({e.name for e in frontiers}) > 1:
         blocks += [Heading("Ranks"), Words(RANKS), tables.ranking(frontiers)]
         blocks += _each("Differences", (DIFFERENCES,), frontiers, lambda data, of: tables.differences(data, of, against))
-    if found.done:
-        blocks += [Heading("Times"), tables.times(found.done)]
-    trouble = tables.troubles(found.rows)
+    if results.done:
+        blocks += [Heading("Times"), tables.times(results.done)]
+    trouble = tables.troubles(results.rows)
     if trouble is not None:
         blocks += [Heading("Refusals and failures"), trouble]
-    return [*blocks, *repeating(found, names, out)]
+    return [*blocks, *repeating(results.rows, names, out)]
 
 
-def _each(title: str, words: Sequence[str], of: Sequence[Entry], *make: Any) -> list[Block]:
+def _each(title: str, words: Sequence[str], of: Sequence[Entry], *makers: Any) -> list[Block]:
     """A section with tables for each data set; nothing where there is no such table."""
-    made: list[Block] = [
-        table for data, here in tables.by_data(of).items() for table in (m(data, here) for m in make) if table is not None
-    ]
-    return [Heading(title), *map(Words, words), *made] if made else []
+    every = (maker(data, here) for data, here in tables.by_data(of).items() for maker in makers)
+    blocks: list[Block] = [table for table in every if table is not None]
+    return [Heading(title), *map(Words, words), *blocks] if blocks else []
 
 
-def overview(found: Gathered) -> str:
-    counts = {status: sum(row["status"] == status for row in found.rows) for status in ("done", "refused", "failed")}
-    sets, methods = (list(dict.fromkeys(row["task"][name] for row in found.rows)) for name in ("data", "label"))
-    said = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
-    return f"{len(found.rows)} tasks: {said}. Data: {', '.join(sets)}. Methods: {', '.join(methods)}."
-
-
-class Pictures:
-    """Draws, and gives every picture a file name of its own; a method looks the same on all data sets."""
-
-    def __init__(self, stem: str, of: Sequence[Entry]) -> None:
-        self.stem, self.used = stem, set[str]()
-        self.looks = {name: i for i, name in enumerate(dict.fromkeys(e.name for e in of))}
-
-    def frontiers(self, data: str, of: Sequence[Entry]) -> Picture:
-        from askwise import plots
-
-        curves, total = {e.name: mean_curve(e) for e in of}, max(max(e.numbers("total")) for e in of)
-        figure = plots.frontiers(curves, total, title=data, score="score, test cases", looks=self.looks)
-        said = ", ".join(f"{e.name} {e.area:.4f}" for e in sorted(of, key=lambda e: -e.area))
-        return self._made(
-            "frontier", data, f"{data}: the frontiers, means over seeds", f"Score over mean cost on {data}. Areas: {said}", figure
-        )
-
-    def targets(self, data: str, of: Sequence[Entry]) -> Picture:
-        from askwise import plots
-
-        points: dict[str, tuple[list[float], list[float]]] = {}
-        for e in of:
-            x, y = points.setdefault(f"{e.name}, {budget_words(e.budget)}", ([], []))
-            x += e.numbers("cost")
-            y += e.numbers("score")
-        wanted = sorted({amount for e in of for kind, amount in (e.budget or {}).items() if kind != "tradeoff"})
-        figure = plots.targets(points, wanted, title=data, score="score, test cases")
-        words = f"Mean cost and score on {data} of each policy, one mark for each seed; the numbers are in the table."
-        return self._made("budgets", data, f"{data}: each policy; dashed, the costs that were wanted", words, figure)
-
-    def _made(self, kind: str, data: str, title: str, words: str, figure: Any) -> Picture:
-        from askwise import plots
-
-        name = base = f"{self.stem}_{kind}_{re.sub(r'[^A-Za-z0-9-]+', '_', data)[:60]}"
-        while name in self.used:
-            name = f"{base}_{len(self.used)}"
-        self.used.add(name)
-        return Picture(title, words, plots.inline(figure), f"{name}.svg")
-
-
-# ---------------------------------------------------------------------- how to repeat it
-
-
-def repeating(found: Gathered, names: Sequence[str], out: Path) -> list[Block]:
-    """The plan as far as the rows tell it, the code and the machine's packages, and the commands."""
-    plans = list(dict.fromkeys(str(row.get("plan") or "PLAN") for row in found.rows))
-    commits = list(dict.fromkeys(str(row["commit"]) for row in found.rows if row.get("commit")))
-    began = sorted(str(row["began"]) for row in found.rows if row.get("began"))
-    blocks: list[Block] = [Heading("The plan, and how to repeat it"), plan_table(found.rows)]
-    if began:
-        blocks.append(Words(f"The first task began {began[0]}, the last {began[-1]}."))
-    if any(commit.endswith("+") for commit in commits):
-        blocks.append(Words("A commit with a + had changes in its files that were not committed."))
-    versions = dict.fromkeys(json.dumps(row["versions"], sort_keys=True) for row in found.rows if row.get("versions"))
-    lines = [tuple(str(json.loads(v).get(name, tables.NOTHING)) for name in _packages(versions)) for v in versions]
-    if lines:
-        blocks.append(Table("Versions", tuple(_packages(versions)), tuple(lines)))
-    checkout = [f"git checkout {commit.rstrip('+')}" for commit in commits[-1:]]
-    if len(commits) > 1:
-        blocks.append(Words(f"Rows come from {len(commits)} commits: {', '.join(commits)}. The commands name the last."))
-    runs = [f"askwise bench {plan}.toml --out {name}" for plan, name in zip(plans, names, strict=False)]
-    runs += [f"askwise bench {plan}.toml" for plan in plans[len(names) :]]
-    return [*blocks, Code("\n".join([*checkout, *runs, f"askwise bench report {' '.join(names)} --out {out.name}"]))]
-
-
-def _packages(versions: Any) -> list[str]:
-    return list(dict.fromkeys(name for v in versions for name in json.loads(v)))
-
-
-def plan_table(rows: Sequence[Row]) -> Table:
-    """What was asked for: one line for each data set and method."""
-    asked: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        asked.setdefault((str(row.get("plan") or tables.NOTHING), row["task"]["data"], row["task"]["label"]), []).append(row)
-    lines = []
-    for (plan, data, label), of in asked.items():
-        tasks = [row["task"] for row in of]
-        options = dict.fromkeys(json.dumps(t["options"], sort_keys=True) for t in tasks if t["options"])
-        lines.append(
-            (
-                plan,
-                data,
-                label,
-                " ".join(dict.fromkeys(t["method"] for t in tasks)),
-                _all(t["seed"] for t in tasks),
-                _all(t["minutes"] for t in tasks),
-                "; ".join(dict.fromkeys(budget_words(t["budget"]) if t["budget"] else "frontier" for t in tasks)),
-                _all(t["remove"] for t in tasks),
-                ", ".join(dict.fromkeys(str(t["imputation"] or "no") for t in tasks)),
-                "; ".join(options) or tables.NOTHING,
-                ", ".join(dict.fromkeys(str(row.get("class_weight") or "no") for row in of)),
-                "; ".join(dict.fromkeys(limits_words(row) for row in of)),
-                _all(row.get("threads", 1) for row in of),
-            )
-        )
-    head = (
-        "plan",
-        "data",
-        "label",
-        "method",
-        "seeds",
-        "minutes",
-        "budgets",
-        "share removed",
-        "imputation",
-        "options",
-        "class weights",
-        "at most so many rows",
-        "threads",
-    )
-    return Table("What was asked for", head, tuple(lines))
-
-
-def _all(values: Any) -> str:
-    return ", ".join(f"{v:g}" if isinstance(v, (int, float)) else str(v) for v in sorted(set(values), key=str))
+def overview(results: Gathered) -> str:
+    counts = {status: sum(row["status"] == status for row in results.rows) for status in ("done", "refused", "failed")}
+    sets, methods = (list(dict.fromkeys(row["task"][name] for row in results.rows)) for name in ("data", "label"))
+    by_status = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    return f"{len(results.rows)} tasks: {by_status}. Data: {', '.join(sets)}. Methods: {', '.join(methods)}."

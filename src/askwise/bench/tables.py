@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from askwise.bench.entries import Entry, Row, budget_words, difference, is_number, name_of, numbers, ranks
+from askwise.bench.entries import Entry, budget_words, difference, name_of, ranks
+from askwise.bench.gathering import Row, is_number, numbers
 from askwise.reports.pages import Strong, Table
 
 NOTHING = "–"
@@ -31,10 +32,10 @@ def best(of: Sequence[float | None], digits: int = 4) -> list[bool]:
 
 
 def by_data(of: Iterable[Entry]) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
+    grouped: dict[str, list[Entry]] = {}
     for entry in of:
-        found.setdefault(entry.data, []).append(entry)
-    return found
+        grouped.setdefault(entry.data, []).append(entry)
+    return grouped
 
 
 # ---------------------------------------------------------------------- frontiers
@@ -63,8 +64,8 @@ def areas(data: str, of: Sequence[Entry]) -> Table:
 
 
 def _most(entry: Entry, name: str) -> str:
-    found = entry.numbers(name)
-    return f"{max(found):.0f}" if found else NOTHING
+    values = entry.numbers(name)
+    return f"{max(values):.0f}" if values else NOTHING
 
 
 def readings(data: str, of: Sequence[Entry]) -> Table | None:
@@ -78,8 +79,8 @@ def readings(data: str, of: Sequence[Entry]) -> Table | None:
 
 
 def _union(of: Sequence[Entry], name: str) -> list[str]:
-    found = {key for entry in of for row in entry.rows for key in row.get(name) or {}}
-    return sorted(found, key=lambda key: (_float(key), key))
+    keys = {key for entry in of for row in entry.rows for key in row.get(name) or {}}
+    return sorted(keys, key=lambda key: (_float(key), key))
 
 
 def _float(key: str) -> float:
@@ -176,18 +177,18 @@ def _interval(entry: Entry, name: str) -> tuple[float, float] | None:
 
 def kept(entry: Entry) -> str:
     """Whether the budget was met on test cases: on average, and by every case."""
-    budget, said = entry.budget or {}, []
+    budget, answers = entry.budget or {}, []
     if "average" in budget:
         over = statistics.mean(entry.numbers("cost")) - budget["average"]
         ends = _interval(entry, "cost_interval")
         chance = ", which chance explains" if ends is not None and ends[0] <= budget["average"] else ""
-        said.append("yes" if over <= 1e-9 else f"mean over by {over:.3g}{chance}")
+        answers.append("yes" if over <= 1e-9 else f"mean over by {over:.3g}{chance}")
     if "hard" in budget and entry.numbers("most"):
         over = max(entry.numbers("most")) - budget["hard"]
-        said.append("yes" if over <= 1e-9 else f"a case over by {over:.3g}")
-    if not said:
+        answers.append("yes" if over <= 1e-9 else f"a case over by {over:.3g}")
+    if not answers:
         return NOTHING
-    return "yes" if set(said) == {"yes"} else "; ".join(s for s in said if s != "yes")
+    return "yes" if set(answers) == {"yes"} else "; ".join(answer for answer in answers if answer != "yes")
 
 
 # ---------------------------------------------------------------------- over data sets
@@ -204,10 +205,10 @@ def ranking(of: Sequence[Entry]) -> Table:
             place[entry.name, data], short[entry.name, data] = rank, top - entry.area
     lines = []
     for name in dict.fromkeys(e.name for e in of):
-        mine = [data for data in sets if (name, data) in place]
-        mean, behind = (statistics.mean(values[name, data] for data in mine) for values in (place, short))
-        each = [f"{place[name, d]:g} of {len(sets[d])}" if d in mine else NOTHING for d in sets]
-        lines.append((mean, (name, f"{mean:.2f}", str(len(mine)), f"{behind:.4f}", *each)))
+        ranked = [data for data in sets if (name, data) in place]
+        mean, behind = (statistics.mean(values[name, data] for data in ranked) for values in (place, short))
+        each = [f"{place[name, d]:g} of {len(sets[d])}" if d in ranked else NOTHING for d in sets]
+        lines.append((mean, (name, f"{mean:.2f}", str(len(ranked)), f"{behind:.4f}", *each)))
     head = ("method", "mean rank", "data sets", "mean area short of the best", *sets)
     return Table("Ranks by area", head, tuple(line for _, line in sorted(lines, key=lambda pair: pair[0])))
 
@@ -215,15 +216,15 @@ def ranking(of: Sequence[Entry]) -> Table:
 def differences(data: str, of: Sequence[Entry], against: str | None = None) -> Table | None:
     """The area of the best method that shares its cases with others, or that of a named one, less each other's on these cases."""
     ordered = sorted(of, key=lambda e: -e.area)
-    for mine in (e for e in ordered if against in (None, e.name)):
+    for entry in (e for e in ordered if against in (None, e.name)):
         lines = []
         for other in ordered:
-            found = None if other is mine else difference(mine, other)
-            if found is not None:
-                sure = "yes" if found.low > 0 or found.high < 0 else "no"
-                lines.append((other.name, f"{found.mean:+.4f}", between((found.low, found.high), 4, "+"), sure, str(found.seeds)))
+            less = None if other is entry else difference(entry, other)
+            if less is not None:
+                sure = "yes" if less.low > 0 or less.high < 0 else "no"
+                lines.append((other.name, f"{less.mean:+.4f}", between((less.low, less.high), 4, "+"), sure, str(less.seeds)))
         if lines:
-            head = (f"{mine.name} less", "difference", "95 % interval", "beyond chance", "seeds")
+            head = (f"{entry.name} less", "difference", "95 % interval", "beyond chance", "seeds")
             return Table(f"{data}: differences of areas", head, tuple(lines))
     return None
 
@@ -231,10 +232,10 @@ def differences(data: str, of: Sequence[Entry], against: str | None = None) -> T
 # ---------------------------------------------------------------------- the rest
 
 
-def times(found: Sequence[Row]) -> Table:
+def times(done: Sequence[Row]) -> Table:
     """What each method took, all tasks together."""
     of: dict[str, list[Row]] = {}
-    for row in found:
+    for row in done:
         of.setdefault(row["task"]["label"], []).append(row)
     lines = []
     for label, rows in of.items():
@@ -257,10 +258,10 @@ def times(found: Sequence[Row]) -> Table:
     return Table("Times", head, tuple(lines))
 
 
-def troubles(found: Sequence[Row]) -> Table | None:
+def troubles(rows: Sequence[Row]) -> Table | None:
     """Tasks that were refused or failed, with the reason; those alike but for the seed together."""
     of: dict[tuple[str, str, str, str, str], list[int]] = {}
-    for row in found:
+    for row in rows:
         if row["status"] != "done":
             task = row["task"]
             key = (task["data"], name_of(row, ()), budget_words(task["budget"]), row["status"], str(row.get("why", "")))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 
 PARTS = ("train", "validation", "test")
-MOST_ROWS = {"train": 0, "validation": 10_000, "test": 30_000}  # 0: all; the standard error of a score is then 0.003 or less
 BUDGETS = {"tradeoff": Tradeoff, "average": AverageBudget, "hard": HardBudget}
 
 
@@ -26,14 +25,14 @@ class Task:
     remove: float
     imputation: str | None
     options: dict[str, Any]
-    class_weight: str | None = None
-    most_rows: dict[str, int] = field(default_factory=lambda: dict(MOST_ROWS))
-    threads: int = 1
-    source: dict[str, Any] | None = None  # of a file: its name, checksum, target, costs
-    accuracy_at: tuple[float, ...] | None = None  # mean costs; None: some shares of the cost of everything
-    cost_at: tuple[float, ...] = (0.8, 0.9, 0.95)  # scores
-    kill_after: float | None = None  # minutes
-    folder: str = ""  # where files are looked for
+    class_weight: str | None
+    most_rows: dict[str, int]
+    threads: int
+    source: dict[str, Any] | None  # of a file: its name, checksum, target, costs
+    accuracy_at: list[float] | None  # mean costs; None: some shares of the cost of everything
+    cost_at: list[float]  # scores
+    kill_after: float | None  # minutes
+    folder: str  # where files are looked for
 
     @property
     def row(self) -> dict[str, Any]:
@@ -57,8 +56,7 @@ class Task:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Task:
         """The inverse of `to_dict`."""
-        lists = {name: None if fields[name] is None else tuple(fields[name]) for name in ("accuracy_at", "cost_at")}
-        return cls(**{**fields, **lists})
+        return cls(**fields)
 
     def __str__(self) -> str:
         return shown(self.row["task"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 EXAMPLES = {
     "fit": """examples:
   askwise fit --data thyroid
-  askwise fit cases.csv --target diagnosis --costs prices.csv --average-budget 12 --out model.askwise
+  askwise fit cases.csv --target diagnosis --costs costs.csv --average-budget 12 --out model.askwise
   askwise fit cases.csv --target label --hard-budget 40 --known age,sex --time-limit 5m
   askwise fit cases.csv --target label --test new_cases.csv
   askwise fit cases.csv --target label --ids patient --ignore notes,photo --categorical ward

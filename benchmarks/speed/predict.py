@@ -40,7 +40,7 @@ def familys(problem: Problem) -> Policy:
     while not trainer.finished:
         trainer.advance()
     weights = trainer.weights()
-    weights["judge.4.bias"][problem.schema.n_tests] = -1  # going on is always worth it
+    weights["value_head.4.bias"][problem.schema.n_tests] = -1  # going on is always worth it
     return trainer.family(weights).policy(0.01)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from askwise.core.episode import measure, replay, rollout
 from askwise.core.problem import Problem, Schema
-from askwise.family import calibration
+from askwise.family import calibration, forward
 from askwise.family.config import FamilyConfig
 from askwise.methods import family
 
@@ -25,20 +25,20 @@ def run():
     return family.run(noisy(1_000, 0), noisy(1_000, 1), FamilyConfig(max_steps=250, width=32), 0)
 
 
-def test_without_evidence_it_is_as_judged(run):
+def test_without_evidence_forecasts_stay_as_they_are(run):
     rng = np.random.default_rng(0)
     stop, loss, on, cost, bound = rng.random((5, 30))
-    made = calibration.inputs(stop, loss, on, cost, 0.3, bound)
-    assert made.shape == (30, calibration.INPUTS)
-    assert made @ calibration.as_judged().T == pytest.approx(np.stack([loss, cost], 1))
-    assert calibration.fitted(run.family, noisy(10, 0), []) == pytest.approx(calibration.as_judged())
+    made = forward.forecast_inputs(stop, loss, on, cost, 0.3, bound)
+    assert made.shape == (30, forward.FORECAST_INPUTS)
+    assert made @ forward.uncalibrated().T == pytest.approx(np.stack([loss, cost], 1))
+    assert calibration.fitted(run.family, noisy(10, 0), []) == pytest.approx(forward.uncalibrated())
 
 
 def test_prices_and_budgets_change_the_map():
     one = np.ones(1)
-    plain = calibration.inputs(one, 2 * one, 3 * one, 4 * one, 0.0, 0.0)[0]
+    plain = forward.forecast_inputs(one, 2 * one, 3 * one, 4 * one, 0.0, 0.0)[0]
     assert plain.tolist() == [1, 1, 2, 3, 4] + 10 * [0]
-    both = calibration.inputs(one, 2 * one, 3 * one, 4 * one, 0.5, one)[0]
+    both = forward.forecast_inputs(one, 2 * one, 3 * one, 4 * one, 0.5, one)[0]
     assert both.tolist() == [1, 1, 2, 3, 4, 0.5, 0.5, 1, 1.5, 2, 1, 1, 2, 3, 4]
 
 
@@ -52,7 +52,7 @@ def test_cases_that_lack_what_is_free_do_not_change_the_map(free_run):
     held = np.tile([True, True, False, False], (600, 1))
     told, without = (calibration.fitted(free_run.family, p, limits) for p in (problem, replace(problem, known=held)))
     assert told == pytest.approx(without)
-    assert not np.allclose(told, calibration.as_judged())
+    assert not np.allclose(told, forward.uncalibrated())
 
 
 @pytest.mark.parametrize("cap", [None, 6])

@@ -17,7 +17,8 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, FamilyConfig
-from askwise.family.inference import InOrder, proposed
+from askwise.family.forward import candidates_and_gaps
+from askwise.family.inference import PrefixValues
 from askwise.family.network import FourierFeatures
 from askwise.family.train import FamilyTrainer
 
@@ -69,7 +70,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
     t = finished(trainer(w.problem(**data), TINY.but(**shown)))
     cap = t.schema.costs.total // 2
     state, lam = some_states(t.problem, cap=cap), 0.3
-    seen = t.values(t.weights(), lam).outlook(state)
+    prediction = t.values(t.weights(), lam).predict(state)
     with torch.no_grad():
         mask = torch.from_numpy(state.mask).float()
         inputs = t.mean.inputs(torch.from_numpy(state.values), mask)
@@ -79,19 +80,30 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
         scores, guide = t.mean.scores(inputs, conditions)
         rooms = torch.from_numpy(affordable(t.alone, state.test_cost, state.left))
-        late = torch.from_numpy(proposed(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
+        late = torch.from_numpy(candidates_and_gaps(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
         judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
         own = torch.from_numpy(state.test_cost * lam / t.scale.loss_scale).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
         pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
         reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
         now = own.gather(1, pick[:, None])[:, 0]
-    price, on = now + reach * judged.more, (judged.rest + own).gather(1, pick[:, None])[:, 0] + judged.luck
-    expected = (belief.exp(), decide, scores, judged.rest + own, pick, on, judged.ends, price, judged.ask)
-    for mine, theirs in zip(seen[:-2], expected, strict=True):  # then come the offers, see `proposed`
-        assert (mine is None) == (theirs is None)
-        if theirs is not None:
-            assert mine == pytest.approx(theirs.numpy(), abs=1e-5)
+    expected = {
+        "belief": belief.exp(),
+        "class_losses": decide,
+        "decision_loss": decide.min(1, keepdim=True).values,
+        "test_logits": scores,
+        "test_values": judged.rest + own,
+        "best": pick,
+        "continue_value": (judged.rest + own).gather(1, pick[:, None])[:, 0] + judged.luck,
+        "final_loss": judged.ends,
+        "cost_to_come": now + reach * judged.more,
+        "external_value": judged.ask,
+    }
+    for field, value in expected.items():
+        without_torch = getattr(prediction, field)
+        assert (without_torch is None) == (value is None), field
+        if value is not None:
+            assert without_torch == pytest.approx(value.numpy(), abs=1e-5), field
 
 
 def test_waves_are_as_wide_as_what_most_values_span_and_two_values_need_none():
@@ -118,19 +130,19 @@ def test_what_can_still_be_paid_after_a_test():
 
 def test_scores_count_by_how_far_they_are_behind_the_best_legal_one():
     scores, legal = np.array([[3.0, 1, 2, -9], [1, 2, 3, 4]]), np.array([[0, 1, 1, 1], [0, 0, 0, 0]], bool)
-    assert proposed(scores, legal)[1].tolist() == [[0, 1, 0, 5], [0, 0, 0, 0]]
+    assert candidates_and_gaps(scores, legal)[1].tolist() == [[0, 1, 0, 5], [0, 0, 0, 0]]
 
 
 def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
     t = finished(trainer(world().problem()))
     state = some_states(t.problem)
     values = t.values(t.weights(), 0.1)
-    q, seen = values(state), values.outlook(state)
+    q, prediction = values(state), values.predict(state)
     tests = state.legal[:, t.schema.first_test :]
     some = tests.any(1)
     best = np.where(tests, q[:, t.schema.first_test :], -np.inf)[some]
-    assert best.max(1) == pytest.approx(-(seen.on + 1e-4)[some], abs=1e-5)
-    assert (best.argmax(1) == np.where(tests, seen.worth, np.inf)[some].argmin(1)).all()
+    assert best.max(1) == pytest.approx(-(prediction.continue_value + 1e-4)[some], abs=1e-5)
+    assert (best.argmax(1) == np.where(tests, prediction.test_values, np.inf)[some].argmin(1)).all()
 
 
 def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
@@ -143,7 +155,7 @@ def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
 def test_of_many_tests_the_eight_with_the_largest_scores_are_proposed_if_they_can_be_had():
     rng = np.random.default_rng(0)
     scores, legal = rng.random((50, 30)), rng.random((50, 30)) < rng.random((50, 1))
-    for mine, values, can in zip(proposed(scores, legal)[0], scores, legal, strict=True):
+    for mine, values, can in zip(candidates_and_gaps(scores, legal)[0], scores, legal, strict=True):
         naive = sorted(np.flatnonzero(can).tolist(), key=lambda test, values=values: -values[test])[:8]
         assert np.flatnonzero(mine).tolist() == sorted(naive)
 
@@ -153,7 +165,7 @@ def test_a_prefix_is_bought_in_its_order_and_what_is_free_before_what_costs():
     t = finished(trainer(w.problem()))
     names = [w.tests[i] for i in t.order]
     for k in range(5):
-        done = rollout(t.problem, Greedy(InOrder(t.values(t.weights(), 0.1), t.rank, k)), None)
+        done = rollout(t.problem, Greedy(PrefixValues(t.values(t.weights(), 0.1), t.rank, k)), None)
         bought = done.action[done.action >= t.schema.first_test] - t.schema.first_test
         held: list[str] = []
         while left := [name for name in names if name not in held]:
@@ -224,7 +236,7 @@ def test_every_variant_trains_and_obeys_the_rules(name, encoder):
         cap = None if hard is None else HardBudget(hard).cap(problem.schema.costs)
         for lam in (0.0, 0.05, 3.0):
             values = t.values(t.weights(), lam)
-            for q in (values, InOrder(values, t.rank, 3)):
+            for q in (values, PrefixValues(values, t.rank, 3)):
                 ruled = World(**{**w.__dict__, "hard": hard, "loss": problem.loss.tolist()})
                 check_rules(ruled, problem, rollout(problem, Greedy(q), cap))
 

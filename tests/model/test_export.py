@@ -22,7 +22,7 @@ from askwise.core.sampling import uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
 from askwise.family.config import DESIGN
-from askwise.family.inference import own_share, proposed
+from askwise.family.forward import candidates_and_gaps
 from askwise.family.network import FamilyNetwork, FourierFeatures, PiecewiseLinear
 from askwise.paper.network import NetworkValues, QNetwork
 
@@ -87,10 +87,9 @@ class TorchFamily:
         scores, guide = net.scores(inputs, conditions)
         legal = state.legal[:, -F:]
         rooms = torch.from_numpy(affordable(made.alone, state.test_cost, state.left))
-        offers, late = proposed(scores.numpy(), legal)
+        offers, late = candidates_and_gaps(scores.numpy(), legal)
         judged = net.judged(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
         worth = (judged.rest + torch.from_numpy(state.test_cost * self.lam / scale.loss_scale).float()).numpy()
-        assert own_share(F) > 0
         pick = np.where(offers, worth, np.inf).argmin(1)
         on = worth[np.arange(len(pick)), pick] + judged.luck.numpy()
         q = np.empty(state.legal.shape, np.float32)

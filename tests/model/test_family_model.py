@@ -13,8 +13,8 @@ import askwise
 from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff
 from askwise.core.measures import Measure
 from askwise.errors import InputError, StateError
-from askwise.family import calibration
 from askwise.family.config import FamilyConfig
+from askwise.family.forward import uncalibrated
 from askwise.frontier.point import Point
 from askwise.model import file
 
@@ -183,7 +183,7 @@ def test_a_file_from_before_forecasts_is_still_read(fitted, tmp_path):
     del arrays["family/calibration"]
     file._write(path, file.MODEL, arrays, card)
     older = askwise.load(path)
-    assert (older.family.weights["calibration"] == calibration.as_judged()).all()
+    assert (older.family.weights["calibration"] == uncalibrated()).all()
     assert older.session().next().expected.cost >= 0
 
 

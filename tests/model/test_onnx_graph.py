@@ -7,7 +7,8 @@ from tests.model.test_export import OnnxPolicy, alike, some_states
 from tests.support.models import family, paper, table, wide
 
 from askwise import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.family.inference import entropy, softmax, softplus
+from askwise.core.information import entropy
+from askwise.family.forward import softmax, softplus
 from askwise.model.export import onnx_model, step
 from askwise.model.model import probabilities
 from askwise.model.onnx_graph import Graph

@@ -1,6 +1,7 @@
 """The decision process, in NumPy only.
 
 arrays: types of arrays
+information: entropy
 parameters: what a parameter may be, as data, and one function that words the error
 cost_spec: what people say about tests and their costs, as one object
 costs: what a set of tests costs, in exact arithmetic

@@ -8,7 +8,6 @@ ends, and a linear map of what was expected is fitted to what came.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,33 +16,11 @@ from askwise.core.costs import CostFunction
 from askwise.core.episode import replay, rollout
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
-
-if TYPE_CHECKING:
-    from askwise.family.inference import Family
+from askwise.family.forward import FORECAST_INPUTS, uncalibrated
+from askwise.family.inference import Family
 
 ROWS = 500  # cases that are followed, at each price
 RIDGE = 1e-3
-INPUTS = 15  # of the map, for each of its two outputs
-
-
-def as_judged() -> Doubles:
-    """2, INPUTS: the map that changes nothing."""
-    told = np.zeros((2, INPUTS))
-    told[0, 2] = told[1, 4] = 1.0
-    return told
-
-
-def inputs(stop: Doubles, loss: Doubles, on: Doubles, cost: Doubles, place: float, bound: Doubles | float) -> Doubles:
-    """B, INPUTS: what was judged, as it is, times the place of the price on its axis, and times how much a hard budget binds.
-
-    stop, loss, on: in stakes, of deciding now, at the end, and with all that will be paid; cost, of what will be paid: in parts
-    of the cost of everything; place and bound: 0 to 1.
-    """
-    told = np.empty((3, 5, len(stop)))
-    told[0, 0], told[0, 1], told[0, 2], told[0, 3], told[0, 4] = 1.0, stop, loss, on, cost
-    np.multiply(told[0], place, out=told[1])
-    np.multiply(told[0], bound, out=told[2])
-    return told.reshape(INPUTS, -1).T
 
 
 def free_to_come(legal: Bools, costs: CostFunction) -> Bools:
@@ -53,9 +30,9 @@ def free_to_come(legal: Bools, costs: CostFunction) -> Bools:
 
 
 def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:
-    """2, INPUTS: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
+    """2, 15: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
     everything. `limits`: prices, and hard budgets in units, under which some rows are followed."""
-    seen, came, count = [np.empty((0, INPUTS))], [np.empty((0, 2))], [np.empty(0)]
+    seen, came, count = [np.empty((0, FORECAST_INPUTS))], [np.empty((0, 2))], [np.empty(0)]
     rows, costs, scale = some_rows(len(problem), ROWS, 0), problem.schema.costs, family.scale
     for lam, cap in limits:
         values = family.values(lam)
@@ -70,17 +47,17 @@ def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int |
         state = cases.observe()
         known = None if problem.known is None else problem.known[cases.row]
         paid = costs.money((done.cost[episode] - costs.cost(cases.mask, known)).astype(float))
-        seen.append(values.judged(values.outlook(state), state.left))
+        seen.append(values.forecast_inputs(values.predict(state), state.left))
         came.append(np.stack([done.loss[episode] / scale.loss_scale, paid / scale.total], 1))
         # or else low prices, where cases are long, would drown the others
         each = np.ones(len(episode)) if problem.weight is None else problem.weight[done.row[episode]]
         count.append(each / max(each.sum(), 1e-300))
     X, Y = np.concatenate(seen), np.concatenate(came)
     if not len(X):
-        return as_judged()
+        return uncalibrated()
     weighed = X * (np.concatenate(count) / (len(count) - 1))[:, None]
     # little evidence changes little: the ridge pulls towards what was judged
-    before = as_judged().T
+    before = uncalibrated().T
     square = weighed.T @ X
     size = np.maximum(square.diagonal(), 1e-9)
     return (before + np.linalg.solve(square + RIDGE * np.diag(size + size.mean()), weighed.T @ (Y - X @ before))).T

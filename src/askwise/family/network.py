@@ -15,9 +15,8 @@ from askwise.components.networks import Weights, load_weights, stack
 from askwise.core.arrays import Ints
 from askwise.core.cases import Cases
 from askwise.core.problem import Problem, Schema
-from askwise.family.calibration import as_judged
 from askwise.family.config import DESIGN, FamilyConfig
-from askwise.family.inference import Trunk, encode, own_share
+from askwise.family.forward import Trunk, own_share, piecewise_linear, uncalibrated
 
 SOME = 2_000  # rows in which the values of a column are counted
 NORMAL = 2.563  # deviations of a normal distribution between its first and its last tenth
@@ -79,7 +78,7 @@ class FamilyNetwork(nn.Module):
         K, F = schema.n_classes, schema.n_tests
         self.encoding = encode if encoder is None else None
         self.register_buffer("prior", torch.zeros(K))
-        self.register_buffer("calibration", torch.from_numpy(as_judged()).float())
+        self.register_buffer("calibration", torch.from_numpy(uncalibrated()).float())
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
         columns = len(schema.columns) if self.encoding is None else len(self.encoding.owner)
         self.classifier: nn.Module = stack(columns + F, width) if encoder is None else encoder(schema, width)
@@ -208,7 +207,7 @@ class PiecewiseLinear(nn.Module):
         self.register_buffer("owner", torch.from_numpy(problem.schema.owner)[self.source], persistent=False)
 
     def forward(self, values: Tensor) -> Tensor:
-        encoded: Tensor = encode(values[:, self.source], self.low, self.slope)
+        encoded: Tensor = piecewise_linear(values[:, self.source], self.low, self.slope)
         return encoded
 
 

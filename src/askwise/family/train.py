@@ -29,7 +29,8 @@ from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
 from askwise.family.conditions import Scale, affordable, list_prices
 from askwise.family.config import DESIGN, FamilyConfig
-from askwise.family.inference import Family, FamilyValues, proposed
+from askwise.family.forward import candidates_and_gaps
+from askwise.family.inference import Family, FamilyValues
 from askwise.family.network import FamilyNetwork, Seen, View, encoding, own_trunks
 from askwise.family.overfitting import OverfitMonitor
 from askwise.family.states import Live, Starts
@@ -242,7 +243,7 @@ class FamilyTrainer:
         log_belief = network.belief(logits.detach(), seen.mask)
         decide = log_belief.detach().exp() @ self.loss
         stop = decide.min(1).values
-        offers, late = (torch.from_numpy(made) for made in proposed(scores.detach().numpy(), seen.legal.numpy()))
+        offers, late = (torch.from_numpy(made) for made in candidates_and_gaps(scores.detach().numpy(), seen.legal.numpy()))
         judged = network.judged(
             log_belief.detach(), hidden.detach(), guide.detach(), stop, late, seen.mask, seen.conditions, seen.rooms
         )

@@ -22,8 +22,8 @@ from askwise.core.costs import COUNTED, CostFunction, _circle
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem, Schema
 from askwise.errors import StateError
-from askwise.family.calibration import as_judged
 from askwise.family.conditions import Scale, list_prices
+from askwise.family.forward import uncalibrated
 from askwise.family.inference import Family
 from askwise.frontier.point import Point
 from askwise.model import archives
@@ -302,9 +302,9 @@ def _classes(given: Any, sort: Any) -> tuple[Any, ...]:
 
 
 def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
-    weights = {"calibration": as_judged().astype(np.float32)}  # older files have none
+    weights = {"calibration": uncalibrated().astype(np.float32)}  # older files have none
     weights |= {k.removeprefix("family/"): v for k, v in arrays.items() if k.startswith("family/")}
-    _must(weights["calibration"].shape == as_judged().shape, "the forecast has the right shape")
+    _must(weights["calibration"].shape == uncalibrated().shape, "the forecast has the right shape")
     scale, rank = Scale(**card["scale"]), arrays["rank"]
     _must(
         _numbers(scale.to_dict().values()) and min(scale.to_dict().values()) > 0 and scale.low < scale.high, "the scale is valid"

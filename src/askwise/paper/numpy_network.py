@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.components.numpy_layers import linear, linears, relu_layers
 from askwise.core.arrays import Array, Floats
 from askwise.core.cases import State
 
@@ -18,32 +19,20 @@ class DenseValues:
     """
 
     def __init__(self, weights: Mapping[str, Array], dtype: Any = np.float32) -> None:
-        weights = {name: value.astype(dtype) for name, value in weights.items()}
-        names = sorted(
-            {name.rsplit(".", 1)[0] for name in weights if name.startswith("encoder.")}, key=lambda n: int(n.split(".")[1])
-        )
-        self.layers = [_layer(weights, name) for name in names]
+        self.layers = linears(weights, "encoder", dtype)
         # V + A - mean A is linear, so it is folded into the last product
-        matrix, bias = _layer(weights, "head")
+        matrix, bias = linear(weights, "head", dtype)
         self.head = _dueling(matrix), _dueling(bias[None])[0]
 
     def __call__(self, state: State) -> Floats:
-        first, bias = self.layers[0]
+        (first, bias), *others = self.layers
         C = state.values.shape[1]
         x = state.values.astype(first.dtype, copy=False) @ first[:C]
         x += state.mask.astype(first.dtype) @ first[C:]
         x += bias
         np.maximum(x, 0, out=x)
-        for matrix, bias in self.layers[1:]:
-            x = x @ matrix
-            x += bias
-            np.maximum(x, 0, out=x)
-        q: Floats = x @ self.head[0] + self.head[1]
+        q: Floats = relu_layers(x, others) @ self.head[0] + self.head[1]
         return q
-
-
-def _layer(weights: Mapping[str, Array], name: str) -> tuple[Floats, Floats]:
-    return np.ascontiguousarray(weights[f"{name}.weight"].T), weights[f"{name}.bias"]
 
 
 def _dueling(columns: Floats) -> Floats:

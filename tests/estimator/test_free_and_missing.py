@@ -111,7 +111,7 @@ def ordered():
     config = FamilyConfig(max_steps=400, width=16, bins=0)
     model = CostlyClassifier(config=config, random_state=0).fit(X[:500], y[:500]).model_
     assert model.schema.tests[int(np.argmin(model.family.rank))] == "first"
-    points = (model.points[0], Point(0.0, Measure(1.0, 0.01, 0.99), prefix=1))
+    points = (model.points[0], Point(0.0, Measure(1.0, 0.01, 0.99, 100), prefix=1))
     return replace(model, points=points), X[500:], y[500:]
 
 
@@ -160,7 +160,7 @@ def test_a_prefix_is_measured_as_it_is_run():
     model = made.model_
     prefixes = [p for p in model.points if p.prefix and p.cap is None]
     for point in prefixes:
-        run = replace(model, points=(model.points[0], replace(point, measure=Measure(point.cost, 0.0, 1.0))))
+        run = replace(model, points=(model.points[0], replace(point, measure=Measure(point.cost, 0.0, 1.0, 100))))
         costs = run.acquire(X).cost
         assert costs.max() <= point.prefix
         assert run.limit(run.followed[0]) == int(point.prefix / model.schema.costs.unit)

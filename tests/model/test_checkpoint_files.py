@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from askwise.errors import StateError
+from askwise.model import archives
 from askwise.model.file import read_state, write_state
 
 ARRAYS = {"a/b": np.arange(6, dtype=np.int16).reshape(2, 3), "mask": np.array([True, False]), "x": np.array(0.1, np.float32)}
@@ -35,6 +36,12 @@ def test_a_crash_in_the_middle_of_writing_loses_nothing(tmp_path, monkeypatch) -
         write_state(tmp_path / "s", {"a": np.zeros(1)}, {})
     assert read_state(tmp_path / "s")[1] == FACTS
     assert [p.name for p in tmp_path.iterdir()] == ["s"]
+
+
+def test_a_state_of_an_earlier_version_says_what_to_do(tmp_path) -> None:
+    archives.write(tmp_path / "s", "askwise-state-1", ARRAYS, FACTS)
+    with pytest.raises(StateError, match=r"earlier version of askwise, which this one does not read; start the training again$"):
+        read_state(tmp_path / "s")
 
 
 @pytest.mark.parametrize("keep", [0, 4, 9, 100, -1])

@@ -214,7 +214,7 @@ CARDS = [
     ("facts.areas", [[NAN, 1]]), ("seed", 10**30), ("seed", -1), ("seed", 1.0), ("seed", True), ("points.1.lam", NAN),
     ("points.1.cost", 10**400),
     ("points.1.prefix", 2**62), ("points.1.prefix", -5), ("points.1.prefix", 1e300), ("points", [{}] * 20_000), ("points", []),
-    ("money", "1/" + "9" * 39), ("money", "1e999999999"), ("money", "0"), ("money", "9" * 5000),
+    ("cost_unit", "1/" + "9" * 39), ("cost_unit", "1e999999999"), ("cost_unit", "0"), ("cost_unit", "9" * 5000),
     ("budget.hard", "1e999999999"), ("budget.hard", "1/0"), ("budget.hard", "-1"), ("budget.average", "9" * 5000),
     ("budget.lam", "nan"), ("budget.lam", "1e999"), ("trained_for.lam", "inf"), ("known", ["nobody"]), ("unit", 3),
 ]  # fmt: skip
@@ -282,7 +282,7 @@ TEXTS = {
 def test_no_text_of_a_file_is_too_much(name, parts, tmp_path, monkeypatch):
     arrays, _ = parts
     monkeypatch.setattr(archives.json, "dumps", lambda facts: facts)
-    archives.write(tmp_path / "m", MODEL, {"own": arrays["own"]}, TEXTS[name])
+    archives.write(tmp_path / "m", MODEL, {"costs/own": arrays["costs/own"]}, TEXTS[name])
     monkeypatch.undo()
     tracemalloc.start()
     with pytest.raises(StateError) as caught:

@@ -45,12 +45,12 @@ def parts(whole, tmp_path_factory):
     """Its arrays and its card."""
     path = tmp_path_factory.mktemp("parts") / "m.askwise"
     path.write_bytes(whole)
-    return file._read(path, file.MODEL)
+    return archives.read(path, file.MODEL)
 
 
 def seal(path, arrays, card):
     """Writes a file as askwise does, whatever it says: tampered with by someone who knows how."""
-    file._write(path, file.MODEL, arrays, card)
+    archives.write(path, file.MODEL, arrays, card)
 
 
 def refused(path, **more) -> str:
@@ -90,7 +90,7 @@ def test_other_budgets_survive_the_file(fitted, tmp_path):
 
 def contents(path):
     """Arrays and card of a file; the bytes themselves may come in another order."""
-    arrays, card = file._read(path, file.MODEL)
+    arrays, card = archives.read(path, file.MODEL)
     return {name: (a.dtype, a.shape, a.tobytes()) for name, a in arrays.items()}, card
 
 
@@ -230,11 +230,17 @@ def test_other_files_are_refused(tmp_path):
     assert "is not a model" in refused(tmp_path / "run.state")
 
 
-def test_a_newer_file_says_so(parts, tmp_path):
-    file._write(tmp_path / "m", "askwise-model-2", *parts)
+@pytest.mark.parametrize("version", ["3", "10", "2.5", "x", "", "²"])
+def test_a_newer_file_says_so(parts, tmp_path, version):
+    archives.write(tmp_path / "m", f"askwise-model-{version}", *parts)
     assert "newer version of askwise" in refused(tmp_path / "m")
-    file._write(tmp_path / "m", "askwise-model-1.5", *parts)
-    assert "newer version of askwise" in refused(tmp_path / "m")
+
+
+@pytest.mark.parametrize("version", ["0", "1"])
+def test_a_file_of_an_earlier_version_says_what_to_do(parts, tmp_path, version):
+    archives.write(tmp_path / "m", f"askwise-model-{version}", *parts)
+    words = "was written by an earlier version of askwise, which this one does not read; fit again"
+    assert refused(tmp_path / "m") == f"{str(tmp_path / 'm')!r} {words}"
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, '{"seed": ' + "9" * 5000 + "}", "null", "[]", "{}", "", '"\\ud800"'])
@@ -391,5 +397,5 @@ def test_a_hard_budget_in_a_card_is_still_kept(parts, tmp_path):
 def test_a_huge_exponent_does_not_hang(parts, tmp_path):
     """Fraction('1e9999999') is a number of ten million digits."""
     arrays, card = parts
-    seal(tmp_path / "m", arrays, {**card, "money": "1e300000"})
+    seal(tmp_path / "m", arrays, {**card, "cost_unit": "1e300000"})
     refused(tmp_path / "m")

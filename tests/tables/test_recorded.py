@@ -13,7 +13,7 @@ from tests.support.patients import classifier, numbers
 import askwise
 from askwise import Recorded, Tradeoff
 from askwise.errors import InputError, StateError
-from askwise.model import file
+from askwise.model import archives, file
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -167,12 +167,12 @@ def test_a_model_file_remembers_it(fitted, oracle, tmp_path):
 @pytest.mark.parametrize("word", [3, ["oracle"], True, {}])
 def test_a_file_that_says_nonsense_about_it_is_refused(fitted, tmp_path, word):
     fitted[1].save(tmp_path / "m")
-    arrays, card = file._read(tmp_path / "m", file.MODEL)
-    file._write(tmp_path / "m", file.MODEL, arrays, {**card, "recorded": word})
+    arrays, card = archives.read(tmp_path / "m", file.MODEL)
+    archives.write(tmp_path / "m", file.MODEL, arrays, {**card, "external_column": word})
     with pytest.raises(StateError):
         askwise.load(tmp_path / "m")
     del arrays["external_needs"]
-    file._write(tmp_path / "m", file.MODEL, arrays, card)
+    archives.write(tmp_path / "m", file.MODEL, arrays, card)
     with pytest.raises(StateError, match="recorded answers have a column, and need some tests"):
         askwise.load(tmp_path / "m")
 

@@ -1,7 +1,5 @@
 """The page and HTTP say of how many cases figures come, and how sure they are."""
 
-from dataclasses import replace
-
 import pytest
 from tests.support.models import made
 
@@ -19,15 +17,3 @@ def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):
     assert {p["n"] for p in card["frontier"]} == {400}
     short = client.get("/api/models").json()["models"][0]
     assert (short["measured_on"], short["expected_accuracy_error"]) == (400, pytest.approx(0.01))
-
-
-def test_what_an_older_file_does_not_say_is_not_made_up(make_client):
-    model = made("family")
-    unknown = [replace(p, measure=replace(p.measure, n=None, accuracy_error=None)) for p in model.points]
-    client = make_client(of={"old": replace(model, points=tuple(unknown))})
-    page = client.get("/m/old/model").text
-    assert "Measured on an unrecorded number of cases that the fit kept apart. " in page
-    assert '<span class="quiet" id="here-accuracy-error"></span>' in page
-    assert "None" not in page
-    assert "None" not in client.get("/").text
-    assert client.get("/api/models/old").json()["expected"]["n"] is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,21 +11,19 @@ import numpy as np
 from askwise.core.arrays import Array, Doubles
 from askwise.core.costs import CostFunction
 
-OLD_NAMES = {"rows": "n", "error": "loss_error"}  # in files of earlier versions
-
 
 @dataclass(frozen=True)
 class Measure:
     """Mean cost in money, mean loss, share of right decisions, and the standard error of each. Weighted rows count as often as
-    their weights say. None is what nobody knows: files of earlier versions do not say it."""
+    their weights say."""
 
     cost: float
     loss: float
     accuracy: float
-    n: int | None = None  # cases that were measured
-    cost_error: float | None = None
-    loss_error: float | None = None
-    accuracy_error: float | None = None
+    n: int  # cases that were measured
+    cost_error: float = 0.0  # 0 for what is known exactly
+    loss_error: float = 0.0
+    accuracy_error: float = 0.0
 
     def mixed(self, other: Measure, share: float) -> Measure:
         """What comes of following the other in this share of the cases. Both were measured on the same cases, so that errors add
@@ -33,21 +31,16 @@ class Measure:
         if not share:
             return self
 
-        def mean(name: str) -> Any:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            return None if mine is None or theirs is None else (1 - share) * mine + share * theirs
-
-        fewest = None if self.n is None or other.n is None else min(self.n, other.n)
-        return replace(Measure(*(mean(name) for name in FIGURES)), n=fewest)
+        mean = {name: (1 - share) * getattr(self, name) + share * getattr(other, name) for name in FIGURES}
+        return Measure(**{**mean, "n": min(self.n, other.n)})
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Measure:
-        """The inverse of `to_dict`, also for what earlier versions wrote. Whatever else is given is left out."""
-        named = {OLD_NAMES.get(name, name): value for name, value in given.items()}
-        return cls(**{name: named[name] for name in FIGURES if name in named})
+    def from_dict(cls, figures: Mapping[str, Any]) -> Measure:
+        """The inverse of `to_dict`. Other names are left out."""
+        return cls(**{name: figures[name] for name in FIGURES})
 
 
 FIGURES = tuple(Measure.__dataclass_fields__)

@@ -21,13 +21,14 @@ from askwise.core.arrays import Array, Arrays
 from askwise.errors import StateError
 from askwise.files import whole
 
-STATE = "askwise-state-1"
-MODEL = "askwise-model-1"
+STATE = "askwise-state-2"
+MODEL = "askwise-model-2"
 WORD = {STATE: "a state of a training run", MODEL: "a model"}
+INSTEAD = {STATE: "start the training again", MODEL: "fit again"}  # of using a file of an earlier version
 LARGEST = 2**31  # bytes; a model has some millions of numbers at most
 LONGEST = 2**24  # bytes of the text; read, it takes twenty times as much memory
-META = "meta/"  # before the names of what is said in a .npz file
-SAID = {"format", "facts", "sha256"}
+META = "meta/"  # before the names of the texts in a .npz file
+TEXTS = {"format", "facts", "sha256"}
 CONTENTS = 2**20  # bytes of the table of contents of a .npz file: thousands of arrays
 
 
@@ -41,13 +42,13 @@ def as_bytes(kind: str, arrays: Arrays, facts: dict[str, Any]) -> bytes:
     import safetensors.numpy
 
     every = {name: np.asarray(value, order="C") for name, value in arrays.items()}
-    return bytes(safetensors.numpy.save(every, _said(kind, every, facts)))
+    return bytes(safetensors.numpy.save(every, _texts(kind, every, facts)))
 
 
 def write_npz(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any], check: Callable[[Path], Any]) -> None:
     """The same in a file that NumPy can read alone."""
     data = io.BytesIO()
-    words = {f"{META}{name}": np.frombuffer(value.encode(), np.uint8) for name, value in _said(kind, arrays, facts).items()}
+    words = {f"{META}{name}": np.frombuffer(value.encode(), np.uint8) for name, value in _texts(kind, arrays, facts).items()}
     np.savez(data, **words, **arrays)  # type: ignore[arg-type]
     _put(path, data.getvalue(), check)
 
@@ -63,7 +64,7 @@ def _put(path: str | Path, data: bytes, check: Callable[[Path], Any] | None) -> 
                 raise StateError(f"{str(path)!r} was not written, since it could not be read again: {why}") from None
 
 
-def _said(kind: str, arrays: Arrays, facts: dict[str, Any]) -> dict[str, str]:
+def _texts(kind: str, arrays: Arrays, facts: dict[str, Any]) -> dict[str, str]:
     text = json.dumps(facts)
     return {"format": kind, "facts": text, "sha256": _digest(kind, arrays, text)}
 
@@ -86,15 +87,13 @@ def read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     if not _known(path):
         raise StateError(f"{str(path)!r} is not {WORD[kind]}; name a file that askwise has written")
     try:
-        arrays, said = _contents(path)
-        found = str(said.get("format"))
-        if found != kind:
-            newer = found.rpartition("-")[0] == kind.rpartition("-")[0]
-            what = "was written by a newer version of askwise; update to read it" if newer else f"is not {WORD[kind]}"
-            raise StateError(f"{str(path)!r} {what}")
-        if said["sha256"] != _digest(kind, arrays, said["facts"]) or set(said) != SAID:
+        arrays, texts = _contents(path)
+        written = str(texts.get("format"))
+        if written != kind:
+            raise StateError(f"{str(path)!r} {_why_not(written, kind)}")
+        if texts["sha256"] != _digest(kind, arrays, texts["facts"]) or set(texts) != TEXTS:
             raise ValueError("its checksum is wrong")
-        facts = _parsed(said["facts"])
+        facts = _parsed(texts["facts"])
     except StateError:
         raise
     except Exception as error:  # whatever a file may say, it is the file that is wrong
@@ -103,13 +102,23 @@ def read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     return arrays, facts
 
 
+def _why_not(written: str, kind: str) -> str:
+    """Why a file of one format cannot be read as another."""
+    (name, _, version), (right, _, number) = written.rpartition("-"), kind.rpartition("-")
+    if name != right:
+        return f"is not {WORD[kind]}"
+    if version.isdecimal() and int(version) < int(number):
+        return f"was written by an earlier version of askwise, which this one does not read; {INSTEAD[kind]}"
+    return "was written by a newer version of askwise; update to read it"
+
+
 def is_kind(path: str | Path, kind: str) -> bool:
     """Whether a file is a model or a state, be it of another version or with another checksum."""
     try:
-        found = "" if Path(path).stat().st_size > LARGEST else str(_contents(path)[1].get("format"))
+        written = "" if Path(path).stat().st_size > LARGEST else str(_contents(path)[1].get("format"))
     except Exception:
-        found = ""
-    return found.rpartition("-")[0] == kind.rpartition("-")[0]
+        written = ""
+    return written.rpartition("-")[0] == kind.rpartition("-")[0]
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -123,11 +132,11 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """What is said twice could be understood in two ways."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """A name that comes twice could mean two things."""
+    by_name = dict(pairs)
+    if len(by_name) < len(pairs):
         raise ValueError("its description has a name twice")
-    return found
+    return by_name
 
 
 def _known(path: str | Path) -> bool:
@@ -138,7 +147,7 @@ def _known(path: str | Path) -> bool:
 
 
 def _contents(path: str | Path) -> tuple[Arrays, dict[str, str]]:
-    """The arrays of a file, and what it says."""
+    """The arrays and the texts of a file."""
     return (_unzip if zipfile.is_zipfile(path) else _open)(path)
 
 
@@ -164,8 +173,8 @@ def _unzip(path: str | Path) -> tuple[Arrays, dict[str, str]]:
             if len({m.filename for m in members}) < len(members):
                 raise ValueError("two of its parts have the same name")
             every = {m.filename.removesuffix(".npy"): _array(parts.read(m)) for m in members}
-    said = {name.removeprefix(META): every.pop(name).tobytes().decode() for name in list(every) if name.startswith(META)}
-    return every, said
+    texts = {name.removeprefix(META): every.pop(name).tobytes().decode() for name in list(every) if name.startswith(META)}
+    return every, texts
 
 
 def _check_end(file: BinaryIO, size: int) -> None:

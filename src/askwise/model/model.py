@@ -64,7 +64,7 @@ class LearnedModel:
     @cached_property
     def blend(self) -> Blend:
         """Which points of the frontier the budget follows."""
-        cost, loss, error = zip(*((p.cost, p.loss, p.measure.loss_error or 0.0) for p in self.frontier), strict=True)
+        cost, loss, error = zip(*((p.cost, p.loss, p.measure.loss_error) for p in self.frontier), strict=True)
         return choose(cost, -np.array(loss), error, self.budget)
 
     @cached_property

@@ -34,10 +34,9 @@ def scores(model: LearnedModel, of: Any) -> list[float]:
     return [1 - value for value in values] if model.weighted else values
 
 
-def errors_of(model: LearnedModel, of: Any) -> list[float] | None:
-    """The standard errors of the scores of some measurements; None where some are not known."""
-    found = [m.loss_error if model.weighted else m.accuracy_error for m in of]
-    return None if None in found else [model.objective_value(error, error) for error in found]
+def errors_of(model: LearnedModel, of: Any) -> list[float]:
+    """The standard errors of the scores of some measurements."""
+    return [model.objective_value(m.loss_error, m.accuracy_error) for m in of]
 
 
 def curve(model: LearnedModel) -> tuple[list[float], list[float]]:

@@ -31,7 +31,7 @@ def frontier_table(model: LearnedModel) -> str:
         m, (value, error) = p.measure, _learned(model, p.measure)
         beside, off = (m.accuracy, m.accuracy_error) if model.weighted else (m.loss, m.loss_error)
         figures = _figure(m.cost, m.cost_error, 3), _figure(value, error, 4), _figure(beside, off, 4)
-        lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {'?' if m.n is None else m.n:>8}")
+        lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {m.n:>8}")
     lines.append("    measured on cases that the fit kept apart; ± is one standard error")
     if model.weighted:
         loss_scale = "" if name == "loss" else f"; the scale is {model.loss_scale:.4g}, the mean of the largest loss of a case"
@@ -84,22 +84,20 @@ def in_notebook(model: LearnedModel) -> str:
     return fragment([*blocks, Code(frontier_table(model))], f"askwise-{model.fingerprint}")
 
 
-def _learned(model: LearnedModel, m: Measure) -> tuple[float, float | None]:
+def _learned(model: LearnedModel, m: Measure) -> tuple[float, float]:
     """What training was about, and its standard error."""
-    error = m.loss_error if model.weighted else m.accuracy_error
-    return model.objective_value(m.loss, m.accuracy), None if error is None else model.objective_value(error, error)
+    return model.objective_value(m.loss, m.accuracy), model.objective_value(m.loss_error, m.accuracy_error)
 
 
 def _said(model: LearnedModel, m: Measure) -> str:
     """The figure that training was about, with its error and the number of cases."""
     value, error = _learned(model, m)
-    cases = "validation cases (how many, the file does not say)" if m.n is None else f"{m.n} validation cases"
-    return f"{value:.4f}{give_or_take(error)} on {cases}"
+    return f"{value:.4f}{give_or_take(error)} on {m.n} validation cases"
 
 
-def _figure(value: float, error: float | None, digits: int) -> str:
-    """A figure of the table, with its error where that is known."""
-    return f"{value:9.{digits}f}{'':10}" if error is None else f"{value:9.{digits}f} ±{error:8.{digits}f}"
+def _figure(value: float, error: float, digits: int) -> str:
+    """A figure of the table, with its error."""
+    return f"{value:9.{digits}f} ±{error:8.{digits}f}"
 
 
 def _words(budget: Budget) -> str:

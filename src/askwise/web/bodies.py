@@ -148,15 +148,15 @@ class Test(BaseModel):
 
 
 class Measured(BaseModel):
-    """Figures that were measured on cases that the fit kept apart, and their standard errors; null: an old file does not say."""
+    """Figures that were measured on cases that the fit kept apart, and their standard errors."""
 
     cost: float
     loss: float
     accuracy: float
-    n: int | None = Field(description="How many cases were measured.")
-    cost_error: float | None
-    loss_error: float | None
-    accuracy_error: float | None
+    n: int = Field(description="How many cases were measured.")
+    cost_error: float
+    loss_error: float
+    accuracy_error: float
 
 
 class Point(Measured):
@@ -173,9 +173,9 @@ class Summary(BaseModel):
     total_cost: float = Field(description="Of all tests.")
     expected_cost: float
     expected_accuracy: float
-    expected_cost_error: float | None = Field(description="A standard error; null: an old file does not say.")
-    expected_accuracy_error: float | None
-    measured_on: int | None = Field(description="How many cases these were measured on.")
+    expected_cost_error: float = Field(description="A standard error.")
+    expected_accuracy_error: float
+    measured_on: int = Field(description="How many cases these were measured on.")
 
 
 class Models(BaseModel):

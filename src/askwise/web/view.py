@@ -242,13 +242,12 @@ def slider(model: LearnedModel) -> list[dict[str, Any]]:
     return found
 
 
-def errors(found: Measure, unit: str) -> dict[str, str]:
-    """The standard errors in words, for after the figures; empty where they are not known."""
-    cost, accuracy, loss = found.cost_error, found.accuracy_error, found.loss_error
+def errors(measured: Measure, unit: str) -> dict[str, str]:
+    """The standard errors in words, for after the figures."""
     return {
-        "cost_error": "" if cost is None else f"± {money(cost, unit, about=True)}",
-        "accuracy_error": "" if accuracy is None else f"± {100 * accuracy:.1f}{NOT_BROKEN}%",
-        "loss_error": give_or_take(loss).strip(),
+        "cost_error": f"± {money(measured.cost_error, unit, about=True)}",
+        "accuracy_error": f"± {100 * measured.accuracy_error:.1f}{NOT_BROKEN}%",
+        "loss_error": give_or_take(measured.loss_error).strip(),
     }
 
 

@@ -1,0 +1,163 @@
+"""What must hold for a model that was read from a file. Files come from anywhere, so nothing in one is believed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from askwise.core.arrays import Arrays
+from askwise.core.cases import Cases
+from askwise.core.checks import LONGEST_LABEL
+from askwise.core.costs import COUNTED, _circle
+from askwise.core.problem import Problem, Schema
+from askwise.errors import StateError
+from askwise.family.conditions import Scale
+from askwise.model.model import LearnedModel
+from askwise.model.purchases import fits
+
+MATRICES = {"family/calibration", "loss", "costs/member", "costs/sources"}
+
+
+def must(holds: bool, words: str) -> None:
+    if not holds:
+        raise StateError(f"its contents fail a check: {words}")
+
+
+def are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in values)
+
+
+# ---------------------------------------------------------------------- parts of a file, before there is a model
+
+
+def fraction(text: Any) -> Fraction:
+    """An amount of money."""
+    if not isinstance(text, str) or not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
+        raise StateError(f"{text!r:.40} is not an amount of money")
+    return Fraction(text)
+
+
+def class_names(names: Any, sort: Any) -> tuple[Any, ...]:
+    """The classes, each of the type that it had. How long their texts are is not believed, but counted."""
+    kinds: dict[str, Any] = {"U": str, "b": bool, "i": int, "u": int, "f": float}
+    kind = kinds.get(sort.lstrip("<>|=")[:1]) if isinstance(sort, str) else None
+    must(kind is not None and isinstance(names, list), "classes have a type")
+    must(all(type(c) is kind for c in names), "all classes are of one type")
+    if kind is str:
+        must(all(len(c) <= LONGEST_LABEL for c in names) and np.asarray(names).dtype.str == sort, "class names are short enough")
+    else:
+        must(are_numbers(map(float, names)), "classes are finite")
+    return tuple(names)
+
+
+def check_arrays(arrays: Arrays, schema: Schema, own_network: bool) -> None:
+    """Shapes and types of all arrays but the weights, and how many dimensions these have: with more of them they would grow when
+    they are added, or fit only so many cases."""
+    F, K, C, S = schema.n_tests, schema.n_classes, len(schema.columns), len(schema.costs.setup)
+    expected = {
+        "costs/own": ((F,), "i"),
+        "costs/setup": ((schema.costs.member.shape[1],), "i"),
+        "costs/member": ((F, S), "b"),
+        "costs/sources": ((F, F), "b"),
+        "owner": ((C,), "i"),
+        "loss": ((K, K), "f"),
+        **({} if schema.external_needs is None else {"external_needs": ((F,), "b")}),
+    }
+    for name, (shape, kind) in expected.items():
+        if arrays[name].shape != shape or arrays[name].dtype.kind != kind:
+            what = f"{arrays[name].dtype} of shape {arrays[name].shape}"
+            raise StateError(f"{name!r} is {what}, and should have shape {shape}")
+    if not own_network:
+        dimensions = {name: 2 if name.endswith(".weight") or name in MATRICES else 1 for name in arrays}
+        must(all(arrays[name].ndim == n for name, n in dimensions.items()), "arrays have the right dimensions")
+
+
+def check_network(weights: Arrays, schema: Schema, i: int) -> None:
+    """The network of one point of the paper's algorithm."""
+    inputs, outputs = weights["encoder.0.weight"].shape[1], weights["head.weight"].shape[0]
+    if (inputs, outputs) != (len(schema.columns) + schema.n_tests, 1 + schema.n_actions):
+        raise StateError(f"the network of point {i} does not fit its {schema.n_tests} tests and {schema.n_classes} classes")
+
+
+def check_scale(scale: Scale) -> None:
+    numbers = scale.to_dict().values()
+    must(are_numbers(numbers) and min(numbers) > 0 and scale.low < scale.high, "the scale is valid")
+
+
+# ---------------------------------------------------------------------- the model as a whole
+
+
+def check(model: LearnedModel) -> None:
+    """Everything that a model says of itself; then uses each of its parts once."""
+    _check_names(model)
+    _check_costs(model)
+    _check_facts(model.facts)
+    must(fits(model), "the shares of bought tests are valid")
+    _check_points(model)
+    _rehearse(model)
+
+
+def _check_names(model: LearnedModel) -> None:
+    schema = model.schema
+    must(all(isinstance(name, str) for name in (*schema.columns, *schema.tests, *model.known, model.unit)), "names are text")
+    must(len(set(schema.tests)) == schema.n_tests and len(set(schema.classes)) == schema.n_classes > 1, "names are unique")
+    must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
+    must(set(model.known) <= set(schema.tests), "what is known is a test")
+    must(set(schema.owner.tolist()) == set(range(schema.n_tests)), "each test reveals a column")
+
+
+def _check_costs(model: LearnedModel) -> None:
+    costs, loss = model.schema.costs, model.loss
+    must(costs.unit > 0 and costs.unit.denominator < COUNTED and costs.unit.numerator == 1, "money is counted in units")
+    must(min(costs.own.min(), costs.setup.min(initial=0)) >= 0 and 0 <= costs.total < COUNTED, "costs are 0 or more")
+    must(_circle(costs.sources) is None, "no test is computed from itself")
+    must(bool(np.isfinite(loss).all() and (loss >= 0).all() and loss.any()), "losses are 0 or more")
+    must(type(model.seed) is int and 0 <= model.seed < 2**63, "the seed is a whole number of 64 bits")
+    must(len(model.at_once) == model.schema.n_classes and are_numbers(model.at_once), "the values of the classes are numbers")
+
+
+def _check_facts(facts: Mapping[str, Any]) -> None:
+    must(isinstance(facts, dict) and {"seconds", "stopped", "config"} <= set(facts), "the facts are complete")
+    seconds, loss_scale = facts["seconds"], facts["loss_scale"]
+    fine = are_numbers([seconds, loss_scale]) and 0 <= seconds < 1e12 and loss_scale > 0
+    must(fine, "time and the scale of the losses are numbers")
+    must(all(_are_rows(facts.get(name, []), n) for name, n in (("records", 5), ("areas", 2))), "the training record is complete")
+
+
+def _are_rows(rows: Any, n: int) -> bool:
+    """Rows of n numbers each."""
+    return isinstance(rows, list) and all(isinstance(row, list) and len(row) == n and are_numbers(row) for row in rows)
+
+
+def _check_points(model: LearnedModel) -> None:
+    points, first = model.points, model.points[0]
+    optional = [x for p in points for x in (p.prefix, p.cap) if x is not None]
+    must(are_numbers([*optional, *(x for p in points for x in p.shown.values())]), "points are numbers")
+    counts = [(x, most) for p in points for x, most in ((p.measure.n, 2**62), (p.cap, 2**62), (p.prefix, model.schema.n_tests))]
+    must(all(x is None or (type(x) is int and 0 <= x <= most) for x, most in counts), "points are counted in whole numbers")
+    rising = [p.cost for p in points]
+    must(first.weights is None and first.cost == 0 and rising == sorted(rising), "the points rise from deciding at once")
+
+
+def _rehearse(model: LearnedModel) -> None:
+    """Uses every part of a model once, on a case that knows nothing and on one that knows everything."""
+    schema = model.schema
+    known = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
+    values = np.zeros((2, len(schema.columns)), np.float32)
+    external = None if schema.external_needs is None else np.zeros(2, np.int64)
+    problem = Problem(schema, values, None, None, known, model.loss, None, external, None)
+    state = Cases.start(problem, np.arange(2), model.cap).observe()
+    shared = None if model.family is None else model.family.weights
+    # points of a family that differ only in their limits are the same network
+    different = model.points[1:] if shared is None else {(p.lam, p.prefix): p for p in model.points}.values()
+    for point in different:
+        for weights in (shared or point.weights or {}).values():
+            must(weights.dtype.kind in "fiu" and bool(np.isfinite(weights).all()), "weights are numbers")
+        q = model.arm(point).values(state)
+        must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
+    model.belief(problem, model.rollout(problem))

@@ -13,13 +13,15 @@ from askwise.bench.fork_server import ForkServer
 from askwise.bench.split_files import SplitFiles, key
 from askwise.bench.task import Task
 from askwise.cluster.engines import LOCAL
+from askwise.files import temporary_folder
 
 Row = dict[str, Any]
 
 
 def rows_of(tasks: Sequence[Task], engine: str, processes: int) -> Iterator[Row]:
     """The row of each task, in the order in which they end."""
-    with SplitFiles(tasks) as files:
+    with temporary_folder("askwise-tasks-") as folder:
+        files = SplitFiles(tasks, folder)
         if engine == LOCAL:
             yield from on_this_machine(tasks, files, processes)
         else:

@@ -17,28 +17,16 @@ Row = dict[str, Any]
 DEFAULTS: Row = {"budget": None, "remove": 0.0, "imputation": None, "options": {}}
 NUMBER = (int, float)
 TASK: dict[str, Any] = {  # of what kind each must be
-    "data": str,
-    "method": str,
-    "label": str,
+    **dict.fromkeys(("data", "method", "label"), str),
     "seed": int,
-    "minutes": NUMBER,
+    **dict.fromkeys(("minutes", "remove"), NUMBER),
     "budget": (dict, type(None)),
-    "remove": NUMBER,
     "imputation": (str, type(None)),
     "options": dict,
 }
 BESIDE: dict[str, Any] = {
-    "resampled": list,
-    "accuracy_at": dict,
-    "cost_at": dict,
-    "columns": list,
-    "validation": list,
-    "test": list,
-    "cost_interval": list,
-    "score_interval": list,
-    "versions": dict,
-    "most_rows": dict,
-    "source": dict,
+    **dict.fromkeys(("resampled", "columns", "validation", "test", "cost_interval", "score_interval"), list),
+    **dict.fromkeys(("accuracy_at", "cost_at", "versions", "most_rows", "source"), dict),
 }
 STATUS = ("done", "refused", "failed")
 

@@ -65,19 +65,15 @@ def _tasks(d: DataEntry, m: MethodEntry, settings: PlanSettings, folder: Path) -
         method=m.name,
         label=m.label,
         seed=0,
-        minutes=settings.minutes,
         budget=None,
         remove=0.0,
         imputation=m.imputation,
         options=m.options,
         class_weight=None if settings.class_weight == "none" else settings.class_weight,
         most_rows={part: settings.most_rows[part] for part in PARTS},
-        threads=settings.threads,
         source=d.source,
-        accuracy_at=settings.accuracy_at,
-        cost_at=settings.cost_at,
-        kill_after=settings.kill_after,
         folder=str(folder),
+        **{name: getattr(settings, name) for name in ("minutes", "threads", "accuracy_at", "cost_at", "kill_after")},
     )
     axes = itertools.product(settings.remove, settings.budgets, settings.seeds)
     return [replace(base, remove=share, budget=budget, seed=seed) for share, budget, seed in axes]

@@ -67,22 +67,8 @@ def plan_table(rows: Sequence[Row]) -> Table:
                 _all(row.get("threads", 1) for row in of),
             )
         )
-    head = (
-        "plan",
-        "data",
-        "label",
-        "method",
-        "seeds",
-        "minutes",
-        "budgets",
-        "share removed",
-        "imputation",
-        "options",
-        "class weights",
-        "at most so many rows",
-        "threads",
-    )
-    return Table("What was asked for", head, tuple(lines))
+    settings = ("seeds", "minutes", "budgets", "share removed", "imputation", "options", "class weights", "at most so many rows")
+    return Table("What was asked for", ("plan", "data", "label", "method", *settings, "threads"), tuple(lines))
 
 
 def _all(values: Any) -> str:

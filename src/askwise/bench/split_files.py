@@ -9,7 +9,6 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +22,7 @@ from askwise.core.arrays import Array
 from askwise.core.costs import CostFunction
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import some_rows
-from askwise.files import temporary_folder, write_whole
+from askwise.files import write_whole
 from askwise.tables.splits import Split
 
 _ROWS = ("X", "y", "available", "known", "weight", "external")  # what a problem has for each row, ids apart
@@ -53,18 +52,10 @@ def _at_most(rows: int, problem: Problem) -> Problem:
 class SplitFiles:
     """The data of tasks, each made once, in files that are there as long as a task needs them."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[Task], folder: Path) -> None:
         self._left = Counter(key(task) for task in tasks)
         self._results: dict[str, Path | Exception] = {}
-        self._lock = threading.Lock()
-        self._stack = ExitStack()
-        self._folder = self._stack.enter_context(temporary_folder("askwise-tasks-"))
-
-    def __enter__(self) -> SplitFiles:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self._lock, self._folder = threading.Lock(), folder
 
     def of(self, task: Task) -> Path:
         """The file; the error if there was one, for every task that needs it."""

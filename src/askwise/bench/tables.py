@@ -132,24 +132,11 @@ def _best_point(row: Row) -> dict[str, Any] | None:
 
 def budgets(data: str, of: Sequence[Entry]) -> Table:
     """What was wanted, and what came out on test cases."""
-    head = (
-        "method",
-        "budget",
-        "seeds",
-        "mean cost",
-        "95 % interval",
-        "dearest case",
-        "kept",
-        "score",
-        "95 % interval",
-        "accuracy",
-        "balanced accuracy",
-        "auroc",
-        "minutes taken",
-    )
+    costs = ("mean cost", "95 % interval", "dearest case", "kept")
+    scores = ("score", "95 % interval", "accuracy", "balanced accuracy", "auroc")
     lines = []
     for e in of:
-        costs, scores = (_interval(e, name) for name in ("cost_interval", "score_interval"))
+        around_cost, around_score = (_interval(e, name) for name in ("cost_interval", "score_interval"))
         dearest = e.numbers("most")
         lines.append(
             (
@@ -157,16 +144,16 @@ def budgets(data: str, of: Sequence[Entry]) -> Table:
                 budget_words(e.budget),
                 str(len(e.rows)),
                 spread(e.numbers("cost"), 2),
-                between(costs, 2),
+                between(around_cost, 2),
                 f"{max(dearest):.4g}" if dearest else NOTHING,
                 kept(e),
                 spread(e.numbers("score"), 4),
-                between(scores, 4),
+                between(around_score, 4),
                 *(spread(e.numbers(name), 4) for name in ("accuracy", "balanced_accuracy", "auroc")),
                 spread(e.numbers("minutes_taken"), 2),
             )
         )
-    return Table(f"{data}: budgets", head, tuple(lines))
+    return Table(f"{data}: budgets", ("method", "budget", "seeds", *costs, *scores, "minutes taken"), tuple(lines))
 
 
 def _interval(entry: Entry, name: str) -> tuple[float, float] | None:

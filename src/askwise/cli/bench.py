@@ -1,7 +1,5 @@
 """askwise bench: methods compared, by a plan."""
 
-from __future__ import annotations
-
 import argparse
 
 from askwise.bench.run import bench

@@ -1,7 +1,5 @@
 """askwise bench report: a page about the rows of benches."""
 
-from __future__ import annotations
-
 import argparse
 
 from askwise.bench.report import report

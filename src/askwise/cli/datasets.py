@@ -1,7 +1,5 @@
 """askwise datasets: the named data sets, or the card of one."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from dataclasses import asdict

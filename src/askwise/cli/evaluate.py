@@ -1,7 +1,5 @@
 """askwise evaluate: what a model does on cases whose classes are known."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

@@ -1,7 +1,5 @@
 """askwise export: a model for other runtimes."""
 
-from __future__ import annotations
-
 import argparse
 
 from askwise.cli.options import model_of

@@ -1,7 +1,5 @@
 """askwise frontier: what each amount of money buys."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

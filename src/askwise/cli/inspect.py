@@ -1,7 +1,5 @@
 """askwise inspect: what is in a model file."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

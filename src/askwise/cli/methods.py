@@ -1,7 +1,5 @@
 """askwise methods: the methods that can be compared."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

@@ -1,7 +1,5 @@
 """askwise predict: buy and decide for new cases, and write or print the decisions in the order of the cases."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """askwise serve: cases over HTTP."""
 
-from __future__ import annotations
-
 import argparse
 
 from askwise.errors import InputError

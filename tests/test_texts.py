@@ -21,7 +21,7 @@ from askwise import plots
 from askwise.cli import main
 from askwise.errors import InputError
 from askwise.evaluation import Report
-from askwise.tables.frames import read_table
+from askwise.tables.reading import read_table
 from askwise.texts import cell, from_cell, joined, printable, split
 
 NASTY = "\x1b[2J\x1b]0;owned\x07"  # clears a terminal and renames its window

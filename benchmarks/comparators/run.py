@@ -36,7 +36,6 @@ from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import some_rows
 from askwise.datasets.named import load
-from askwise.datasets.small_problems import small_problem
 from askwise.frontier.choice import best_for
 from askwise.frontier.hull import hull
 from askwise.frontier.metric import curve
@@ -45,6 +44,7 @@ from askwise.methods.exact import Exact
 from askwise.methods.random import Lots
 from askwise.tables.splits import Split
 from benchmarks import rows
+from benchmarks.known_optima.small_problems import small_problem
 
 HERE = Path(__file__).parent
 FEW = 12  # trees of a forest that is pruned, or used as it is

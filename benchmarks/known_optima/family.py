@@ -16,7 +16,6 @@ import numpy as np
 
 from askwise.core.budget import Budget, HardBudget, Tradeoff
 from askwise.core.problem import Problem
-from askwise.datasets.small_problems import small_problem
 from askwise.evaluation import Report
 from askwise.facade import Model
 from askwise.family.conditions import Scale
@@ -24,6 +23,7 @@ from askwise.family.config import FamilyConfig
 from askwise.learning import learn
 from askwise.methods import exact
 from benchmarks import rows
+from benchmarks.known_optima.small_problems import small_problem
 
 HERE = Path(__file__).parent
 CONFIG = FamilyConfig(

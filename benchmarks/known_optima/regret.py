@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from askwise.datasets.small_problems import SmallProblem, small_problem
 from askwise.methods import exact, paper
 from askwise.paper.config import TrainConfig
+from benchmarks.known_optima.small_problems import SmallProblem, small_problem
 
 SETTINGS = ("lambda", "hard", "average")
 # A run of the paper's shape for tables of a few tests: small batches, a short epoch, larger steps.

@@ -54,7 +54,7 @@ def child(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
     import torch  # noqa: F401
 
     from askwise import AverageBudget, CostlyClassifier, cli, load
-    from askwise.tables.frames import read_table
+    from askwise.tables.reading import read_table
 
     file, model, found = folder / f"{rows}.csv", folder / "model.askwise", {}
     if work == "model":

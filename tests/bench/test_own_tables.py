@@ -11,7 +11,7 @@ from tests.support.patients import COSTS, patients
 
 from askwise.bench import own_table
 from askwise.facade import load
-from askwise.tables.frames import read_table
+from askwise.tables.reading import read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("openpyxl", reason="openpyxl is not installed")

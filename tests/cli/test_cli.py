@@ -21,7 +21,7 @@ import askwise
 from askwise.cli import main
 from askwise.cli.examples import EXAMPLES
 from askwise.cli.parser import parsed
-from askwise.tables.frames import read_table
+from askwise.tables.reading import read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -17,7 +17,7 @@ from tests.support.patients import COSTS, DERIVED, SETUP, classifier, patients
 import askwise
 from askwise import AverageBudget
 from askwise.datasets import named
-from askwise.tables.frames import read_table
+from askwise.tables.reading import read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")

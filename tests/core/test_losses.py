@@ -9,7 +9,7 @@ from tests.support.patients import classifier, numbers
 from askwise.core import checks
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
-from askwise.tables.lists import loss_of
+from askwise.tables.small_files import read_loss
 
 CLASSES = ["ill", "well"]
 FRAME = pd.DataFrame([[0.0, 20.0], [1.0, 0.0]], CLASSES, CLASSES)
@@ -105,7 +105,7 @@ def test_so_is_a_file_with_them(tmp_path):
         assert err.count("\n") == 1
     assert not out.exists()
     loss.write_text("truth,1,0\n0,5,0\n1,0,2\n")
-    assert loss_of(loss, [0, 1]).tolist() == [[0, 5], [2, 0]]
+    assert read_loss(loss, [0, 1]).tolist() == [[0, 5], [2, 0]]
 
 
 def test_a_column_twice_in_a_price_list_is_refused(tmp_path):

@@ -10,7 +10,7 @@ from tests.support.models import family, table
 from tests.support.patients import classifier, patients
 
 from askwise.errors import InputError, RowError
-from askwise.tables.frames import read_table
+from askwise.tables.reading import read_table
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from askwise.core.cases import Cases
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
-from askwise.datasets.small_problems import small_problem
 from askwise.methods import aaco
 from askwise.methods.aaco import Aaco, Outlook, Plans, best_first, candidates, cross_entropy, masked_classifier
+from benchmarks.known_optima.small_problems import small_problem
 
 PRICE = 0.05
 

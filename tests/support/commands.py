@@ -8,7 +8,7 @@ from tests.support.patients import COSTS, DERIVED, PRICES, SETUP, classifier, pa
 
 from askwise import HardBudget
 from askwise.cli import main
-from askwise.tables.frames import read_table
+from askwise.tables.reading import read_table
 
 
 def run(*argv) -> tuple[int, str, str]:

@@ -9,8 +9,8 @@ import pytest
 
 from askwise.errors import InputError
 from askwise.tables import excel
-from askwise.tables.frames import line_of, read_cells, read_header, read_table
-from askwise.tables.reading import Reading
+from askwise.tables.read_options import ReadOptions
+from askwise.tables.reading import line_of, read_cells, read_header, read_table
 
 pytest.importorskip("pandas", reason="pandas is not installed")
 openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
@@ -44,12 +44,12 @@ def test_a_sheet_is_a_table(tmp_path):
     assert frame["well"].tolist() == [True, False]
     assert frame["temp"].tolist() == [40.9, 36.5]
     assert line_of(path, 1) == 4
-    assert read_table(path, how=Reading(sheet="second")).to_dict("list") == {"a": [1]}
+    assert read_table(path, options=ReadOptions(sheet="second")).to_dict("list") == {"a": [1]}
     assert read_cells(path)[1] == ["ann", "34", "2024-05-31", "True", "40,9"]
     with pytest.raises(InputError, match=r"'cases.xlsx' has no sheet 'secnd'; did you mean 'second'\?"):
-        read_table(path, how=Reading(sheet="secnd"))
+        read_table(path, options=ReadOptions(sheet="secnd"))
     with pytest.raises(InputError, match=r"--sep is only for text files; leave it out for 'cases.xlsx'"):
-        read_table(path, how=Reading(sep=";"))
+        read_table(path, options=ReadOptions(sep=";"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 
 from askwise.cli import scoring
 from askwise.errors import InputError
-from askwise.tables.frames import TableView, column, columns_of, read_cells, read_header, read_table
+from askwise.tables.frames import TableView, column, columns_of
+from askwise.tables.reading import read_cells, read_header, read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -125,7 +126,7 @@ def test_a_parquet_file_whose_description_is_damaged_is_refused_in_a_sentence(la
     import pyarrow
     from pyarrow import parquet
 
-    whole = pyarrow.TableView.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}, index=[5, 9]))
+    whole = pyarrow.Table.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}, index=[5, 9]))
     said = {b"pandas": whole.schema.metadata[b"pandas"].replace(lacks, lacks.upper())}
     parquet.write_table(whole.replace_schema_metadata(said), tmp_path / "bad.parquet")
     for read in (read_table, read_header, read_cells):
@@ -178,7 +179,7 @@ def test_arrays_and_dicts_work_without_pandas(tmp_path):
 import sys
 sys.modules["pandas"] = None  # importing it now fails
 from askwise.tables.encoding import Encoding
-from askwise.tables.frames import read_table
+from askwise.tables.reading import read_table
 from askwise.datasets.named import load
 from askwise.errors import InputError
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from askwise.datasets.small_problems import KINDS, small_problem
 from askwise.errors import InputError
 from askwise.tables.splits import shuffled, split, stratified
 
@@ -43,14 +42,3 @@ def test_only_training_rows_are_looked_at_before_the_end() -> None:
     assert data.test.available.tolist() == [[True, False]]
     assert (data.test.loss == data.train.loss).all()
     assert data.train.loss.tolist() == [[0, 1], [3, 0]]
-
-
-def test_small_problems_are_of_every_kind_and_always_the_same() -> None:
-    made = [small_problem(seed, rows=200) for seed in range(5)]
-    assert tuple(m.kind for m in made) == KINDS
-    again = small_problem(2, rows=200)
-    assert (again.problem.X == made[2].problem.X).all()
-    assert again.budgets == made[2].budgets
-    for m in made:
-        assert 3 <= m.problem.schema.n_tests <= 8
-        assert 2 <= m.problem.schema.n_classes <= 4

@@ -16,9 +16,10 @@ from askwise.core.parameters import Constraint, Instance, Real, checked
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import doubts
 from askwise.tables.encoding import Encoding
-from askwise.tables.frames import columns_of, read_header, read_table, rows_of
-from askwise.tables.lists import lines
-from askwise.tables.reading import OPTIONS, Reading
+from askwise.tables.frames import columns_of
+from askwise.tables.read_options import OPTIONS, ReadOptions
+from askwise.tables.reading import read_header, read_table, rows_of
+from askwise.tables.small_files import read_list
 from askwise.tables.splits import Split, schema_of, split, stratified
 
 # what a plan may say of a file
@@ -52,7 +53,7 @@ def described(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
     file = entry["file"]
     source = {name: entry[name] for name in OF_FILE if name in entry}
     if isinstance(source.get("costs"), str):
-        source["costs"] = {row["test"]: row["cost"] for row in lines(folder / source["costs"], ("test", "cost"))}
+        source["costs"] = {row["test"]: row["cost"] for row in read_list(folder / source["costs"], ("test", "cost"))}
     source |= {name: checked(source[name], shape, f"`{name}` of {file!r}") for name, shape in SHAPES.items() if name in source}
     for key in ("derived", "reveals"):
         for test, names in source.get(key, {}).items():
@@ -67,10 +68,10 @@ def described(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
 def check(folder: Path, source: dict[str, Any]) -> None:
     """Refuses what does not fit the header of the file: a row of zeros is prepared as its rows will be."""
     try:
-        how = _reading(source)
+        options = _reading(source)
     except InputError as error:
         raise InputError(f"{source['file']!r}: {error}") from None
-    names = _tests(source, read_header(folder / source["file"], how))
+    names = _tests(source, read_header(folder / source["file"], options))
     try:
         encoding = Encoding.fit({name: np.zeros(1) for name in names}, **_encoded(source))
         schema_of(encoding, (False, True), _spec(source))
@@ -81,9 +82,9 @@ def check(folder: Path, source: dict[str, Any]) -> None:
 def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
     """Its rows are split by class, and each column that is not left out is a test."""
     text = [*source.get("categorical", ()), *source.get("ignore", ())]
-    file, how = folder / source["file"], _reading(source)
-    with rows_of(file, how):
-        return _split(read_table(file, text, how), source, seed, class_weight)
+    file, options = folder / source["file"], _reading(source)
+    with rows_of(file, options):
+        return _split(read_table(file, text, options), source, seed, class_weight)
 
 
 def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
@@ -128,9 +129,9 @@ def _tests(source: dict[str, Any], names: Sequence[str]) -> list[str]:
     return tests
 
 
-def _reading(source: dict[str, Any]) -> Reading:
+def _reading(source: dict[str, Any]) -> ReadOptions:
     """What is said about how the file is written."""
-    return Reading(**{name: source.get(name) for name in OPTIONS})
+    return ReadOptions(**{name: source.get(name) for name in OPTIONS})
 
 
 def _encoded(source: dict[str, Any]) -> dict[str, Any]:

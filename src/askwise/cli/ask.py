@@ -242,14 +242,14 @@ def simulate(given: argparse.Namespace, model: LearnedModel) -> None:
     """What sessions come to for the rows of a file, whose columns answer what is asked; the same as `askwise predict`."""
     from askwise.cli.cases import ids_of
     from askwise.cli.options import reading_of
-    from askwise.tables.frames import read_table, rows_of
+    from askwise.tables.reading import read_table, rows_of
 
     for option, value in (("--known", given.known), ("--case-id", given.case_id)):
         if value is not None:
             raise InputError(f"{option} is for one case; it cannot be combined with --simulate")
-    how = reading_of(given)
-    with rows_of(given.simulate, how):
-        table = read_table(given.simulate, [*model.encoding.text, given.ids], how)
+    read_options = reading_of(given)
+    with rows_of(given.simulate, read_options):
+        table = read_table(given.simulate, [*model.encoding.text, given.ids], read_options)
         ids = ids_of(table, given.ids)
         names = [str(i) for i in range(len(table))] if ids is None else [str(name) for name in ids]
         done = simulated(model, table, names, None if ids is None else np.asarray(ids), given.budget)

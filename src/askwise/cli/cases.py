@@ -15,8 +15,9 @@ from askwise.cli.options import reading_of
 from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.errors import InputError, RowError, did_you_mean
-from askwise.tables.frames import column, columns_of, read_table, rows_of
-from askwise.tables.reading import OPTIONS, RECOGNISED, Reading
+from askwise.tables.frames import column, columns_of
+from askwise.tables.read_options import OPTIONS, RECOGNISED, ReadOptions
+from askwise.tables.reading import read_table, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +30,11 @@ class LabelledCases:
     scaling: str = "columns"
     ids: Any = None  # names of the cases
     file: Path | None = None  # where the cases are from
-    how: Reading = RECOGNISED  # how that is written
+    read_options: ReadOptions = RECOGNISED  # how that is written
 
     def rows(self) -> AbstractContextManager[None]:
         """While this lasts, errors name the line of the file that a row is from."""
-        return rows_of(self.file, self.how)
+        return rows_of(self.file, self.read_options)
 
     def take(self, rows: Ints) -> LabelledCases:
         """Some of them, without their names and lines."""
@@ -69,19 +70,19 @@ def _from_named_set(name: str, part: str) -> LabelledCases:
 
 
 def _from_file(options: argparse.Namespace, file: Path, part: str, text: Sequence[str]) -> LabelledCases:
-    how, target = reading_of(options), options.target
-    table = read_table(file, [*text, options.ids], how)
+    read_options, target = reading_of(options), options.target
+    table = read_table(file, [*text, options.ids], read_options)
     if target is None:
         raise InputError(f"name the column of {file.name!r} that holds the class: --target COLUMN")
     names = columns_of(table)
     if target not in names:
         raise InputError(f"{file.name!r} has no column {target!r}; {did_you_mean(target, names)}")
     y = table[target]
-    with rows_of(file, how):
+    with rows_of(file, read_options):
         if y.isna().any():
             raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
         ids = ids_of(table, options.ids) if part == "test" else None
-    return LabelledCases(table.drop(columns=target), y.to_numpy(), ids=ids, file=file, how=how)
+    return LabelledCases(table.drop(columns=target), y.to_numpy(), ids=ids, file=file, read_options=read_options)
 
 
 def ids_of(table: Any, name: str | None) -> Any:

@@ -16,7 +16,7 @@ from askwise.core.budget import Budget
 from askwise.errors import InputError, did_you_mean
 from askwise.tables.external import Recorded
 from askwise.tables.frames import columns_of
-from askwise.tables.lists import lines, loss_of
+from askwise.tables.small_files import read_list, read_loss
 from askwise.texts import split
 
 
@@ -53,7 +53,7 @@ def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, A
     budget = budget_of(options)
     columns = {"known": names(options.known), "categorical": names(options.categorical), "external": _external(options)}
     spec = replace(cases.spec, **_from_files(options)).without(left_out(options, columns_of(cases.X)))
-    loss = None if options.loss is None else loss_of(options.loss, np.unique(cases.y).tolist())
+    loss = None if options.loss is None else read_loss(options.loss, np.unique(cases.y).tolist())
     # hardly anybody in the thyroid data is ill; who says what mistakes cost knows better
     usual = "balanced" if options.data == "thyroid" and options.loss is None else "none"
     weight = options.class_weight or usual
@@ -86,7 +86,7 @@ def _from_files(options: argparse.Namespace) -> dict[str, Any]:
     for option, (columns, value) in FILES.items():
         file = getattr(options, option)
         if file is not None:
-            parts[option] = {row[columns[0]]: value(row) for row in lines(file, columns)}
+            parts[option] = {row[columns[0]]: value(row) for row in read_list(file, columns)}
     if options.costs is not None and options.target in parts["costs"]:
         raise InputError(f"{options.costs.name!r} has a cost for {options.target!r}, which is the target; remove that line")
     return parts

@@ -6,7 +6,7 @@ import argparse
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.facade import Model, load
-from askwise.tables.reading import OPTIONS, Reading
+from askwise.tables.read_options import OPTIONS, ReadOptions
 
 
 def budget_of(options: argparse.Namespace) -> Budget:
@@ -25,6 +25,6 @@ def model_of(options: argparse.Namespace) -> Model:
     return model if budget == Budget() else model.at(budget)
 
 
-def reading_of(options: argparse.Namespace) -> Reading:
+def reading_of(options: argparse.Namespace) -> ReadOptions:
     """How the file of cases is written, as far as it is said."""
-    return Reading(**{name: getattr(options, name) for name in OPTIONS})
+    return ReadOptions(**{name: getattr(options, name) for name in OPTIONS})

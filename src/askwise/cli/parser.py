@@ -171,9 +171,9 @@ def _model(sub: Parser) -> None:
 
 
 def _reading(sub: Parser) -> None:
-    from askwise.tables.reading import Reading
+    from askwise.tables.read_options import ReadOptions
 
-    for option in fields(Reading):
+    for option in fields(ReadOptions):
         sub.add_argument(f"--{option.name}", metavar=option.metadata["metavar"], help=option.metadata["words"])
 
 

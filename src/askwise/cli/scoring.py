@@ -19,8 +19,8 @@ from askwise.errors import InputError, RowError
 from askwise.facade import Model, load
 from askwise.model.file import as_bytes
 from askwise.tables.external import Recorded
-from askwise.tables.frames import read_table, rows_of, unreadable
-from askwise.tables.reading import OPTIONS, Reading
+from askwise.tables.read_options import OPTIONS, ReadOptions
+from askwise.tables.reading import read_table, rows_of, unreadable
 from askwise.texts import split
 
 BATCH = 65_536  # rows that are decided at a time
@@ -36,7 +36,7 @@ class Part:
     rows: int
 
 
-def decisions(model: Model, cases: Path, ids: str | None, engine: str, how: Reading) -> Iterator[Any]:
+def decisions(model: Model, cases: Path, ids: str | None, engine: str, read_options: ReadOptions) -> Iterator[Any]:
     """Frames with the decisions for all cases, in their order."""
     parts = parts_of(cases)
     if parts is None:
@@ -45,9 +45,9 @@ def decisions(model: Model, cases: Path, ids: str | None, engine: str, how: Read
                 f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
                 "leave --engine out, or save the cases as Parquet"
             )
-        with rows_of(cases, how):
-            return iter([decided(model, read_table(cases, [*model.encoding.text, ids], how), ids)])
-    how.refuse(OPTIONS, cases.name, "text and .xlsx files")
+        with rows_of(cases, read_options):
+            return iter([decided(model, read_table(cases, [*model.encoding.text, ids], read_options), ids)])
+    read_options.refuse(OPTIONS, cases.name, "text and .xlsx files")
     if engine == LOCAL:
         return (frame for part in parts for frame in scored(model, part, ids))
     return _on_cluster(model, parts, ids, engine)

@@ -1,1 +1,18 @@
-"""tables"""
+"""People's tables: from files, frames and arrays to the engine's matrix, in reading order.
+
+notation: how numbers are written, with a decimal point or a decimal comma
+cells: one column as numbers or as labels, or a sentence that names the column, the value and the row
+frames: frames, dicts, arrays and lists, one column at a time
+read_options: what a person can say about how a file is written
+decimals: columns of text that are numbers, made numbers
+text_files: files of text with columns: encoding, separator, decimal mark
+excel: sheets of .xlsx files
+reading: tables from files of all kinds
+small_files: the small files beside a table: costs, set-ups, losses
+encoding: from columns to scaled numbers, fitted on the training rows
+splits: rows for training, validation and test, and problems of them
+external: what an existing classifier says of the rows
+fit_inputs: what comes to a fit beside the table: target, weights, what is known, seed
+forms: one answer of a person or a program, checked and encoded
+doubts: what can be learned from, but is probably not what was meant
+"""

@@ -16,7 +16,7 @@ from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, did_you_mean
 from askwise.tables import decimals
 from askwise.tables.cells import label
-from askwise.tables.reading import RECOGNISED, Reading
+from askwise.tables.read_options import RECOGNISED, ReadOptions
 
 MOST_BYTES = 200_000_000  # of all parts, unpacked
 MOST_BYTES_BESIDE = 5_000_000  # of a part that is neither a sheet nor the list of texts: these are held as a whole
@@ -26,9 +26,9 @@ MOST_CELLS = 20_000_000
 _NOTHING = {"", "?", "#N/A", "N/A", "NA", "NULL", "null", "NaN", "nan", "None", "n/a", "<NA>"}  # as pandas in text files
 
 
-def read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading) -> Any:
-    """A frame from the first sheet, or the one that `how` names."""
-    with _sheet(file, how) as rows:
+def read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptions) -> Any:
+    """A frame from the first sheet, or the one that `options` name."""
+    with _sheet(file, options) as rows:
         names = _names(file, next(rows, (0, ()))[1])
         table = [[None if isinstance(v, str) and v.strip() in _NOTHING else v for v in row] for _, row in rows]
     wide = next((row for row in table if any(value is not None for value in row[len(names) :])), None)
@@ -37,7 +37,7 @@ def read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading) -> A
             f"the sheet of {file.name!r} has a row of {len(wide)} values for {len(names)} names of columns; name them all"
         )
     if any(len(row) < len(names) or None in row for row in table):
-        _refuse_formulas(file, how)
+        _refuse_formulas(file, options)
     columns = [[row[i] if i < len(row) else None for row in table] for i in range(len(names))]
     frame = pandas.DataFrame(
         {
@@ -45,13 +45,15 @@ def read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading) -> A
             for name, column in zip(names, columns, strict=True)
         }
     )
-    decimals.settle(frame, text, how.decimal, decimals.marks_in(frame, text), lambda row: f"row {line_of(file, row, how)}")
+    decimals.settle(
+        frame, text, options.decimal, decimals.marks_in(frame, text), lambda row: f"row {line_of(file, row, options)}"
+    )
     return frame
 
 
-def header(pandas: Any, file: Path, how: Reading) -> list[str]:
+def header(pandas: Any, file: Path, options: ReadOptions) -> list[str]:
     """The names of the columns."""
-    with _sheet(file, how) as rows:
+    with _sheet(file, options) as rows:
         return _names(file, next(rows, (0, ()))[1])
 
 
@@ -63,21 +65,21 @@ def cells(file: Path) -> list[list[str]]:
     return [row + [""] * (width - len(row)) for row in texts]
 
 
-def line_of(file: Path, row: int, how: Reading) -> int:
+def line_of(file: Path, row: int, options: ReadOptions) -> int:
     """The number of the row of the sheet that holds a row of the table."""
-    with _sheet(file, how) as rows:
+    with _sheet(file, options) as rows:
         return next((number for i, (number, _) in enumerate(rows) if i == row + 1), row + 2)
 
 
 @contextmanager
-def _sheet(file: Path, how: Reading, values: bool = True) -> Iterator[Iterator[tuple[int, list[Any]]]]:
+def _sheet(file: Path, options: ReadOptions, values: bool = True) -> Iterator[Iterator[tuple[int, list[Any]]]]:
     """The rows of a sheet that are not empty, with their numbers. `values`: what formulas come to, otherwise the formulas."""
     openpyxl = importlib.import_module("openpyxl")
     _check_sizes(file)
     try:
         with file.open("rb") as stream:
             book = openpyxl.load_workbook(stream, read_only=True, data_only=values, keep_links=False)
-            yield _rows(file, _chosen(file, book, how.sheet))
+            yield _rows(file, _chosen(file, book, options.sheet))
     except InputError:
         raise
     except Exception as error:  # of a damaged file openpyxl raises whatever comes: KeyError, TypeError, errors of XML
@@ -137,9 +139,9 @@ def _names(file: Path, row: Sequence[Any]) -> list[str]:
     return names
 
 
-def _refuse_formulas(file: Path, how: Reading) -> None:
+def _refuse_formulas(file: Path, options: ReadOptions) -> None:
     """A formula that was never computed looks like an empty cell."""
-    with _sheet(file, how) as values, _sheet(file, how, values=False) as formulas:
+    with _sheet(file, options) as values, _sheet(file, options, values=False) as formulas:
         computed = dict(values)
         names = next(iter(computed.values()), [])
         for number, row in formulas:

@@ -1,30 +1,20 @@
-"""Tables as people have them: files, frames, arrays, lists; one column at a time.
+"""Tables as people have them: frames, dicts of columns, arrays, lists; one column at a time.
 
-pandas is imported only where a file is read. A frame is anything with `.columns` (or `.column_names`) and `frame[name]`; a dict
+A frame is anything with `.columns` (or `.column_names`) and `frame[name]`; a dict
 of columns is one too. The columns of an array are called x0, x1, ...
 """
 
 from __future__ import annotations
 
-import csv
 import importlib
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from askwise.core.arrays import Array
 from askwise.core.parameters import check_distinct
-from askwise.errors import InputError, RowError, did_you_mean
-from askwise.tables import excel, textfiles
-from askwise.tables.cells import label
-from askwise.tables.reading import RECOGNISED, Reading
-
-EXCEL, PARQUET = ".xlsx", ".parquet"
-_ENDINGS = (".csv", ".csv.gz", ".tsv", EXCEL, PARQUET)
+from askwise.errors import InputError, did_you_mean
 
 
 class TableView:
@@ -96,122 +86,6 @@ def _array(X: Any) -> Array:
     except ValueError:
         raise InputError("the rows of the data differ in length; each must have the same columns") from None
     return data
-
-
-def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = (), how: Reading = RECOGNISED) -> Any:
-    """A pandas DataFrame from a file: .csv, .csv.gz, .tsv, .xlsx or .parquet. `how` says what cannot be recognised.
-
-    Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing. The columns named in `text` stay as
-    they are written: 007 is not 7 where it is a name.
-    """
-    with _reading(path, how) as (pandas, file, ending):
-        if ending == PARQUET:
-            frame = pandas.read_parquet(file)
-        else:
-            frame = (excel if ending == EXCEL else textfiles).read(pandas, file, text, how)
-    check_distinct(list(frame.columns), "column")
-    if not len(frame):
-        raise InputError(f"the file {file.name!r} has no rows")
-    return frame
-
-
-def read_header(path: str | os.PathLike[str], how: Reading = RECOGNISED) -> list[str]:
-    """The names of the columns of such a file, without its rows."""
-    with _reading(path, how) as (pandas, file, ending):
-        if ending == PARQUET:
-            parquet = importlib.import_module("pyarrow.parquet")
-            names = [str(name) for name in parquet.read_schema(file).empty_table().to_pandas().columns]
-        else:
-            names = (excel if ending == EXCEL else textfiles).header(pandas, file, how)
-    check_distinct(names, "column")
-    return names
-
-
-def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
-    """The fields of a small file, such as a list of prices, as they are written; all rows as long as the first."""
-    with _reading(path, RECOGNISED) as (pandas, file, ending):
-        if ending == PARQUET:
-            frame = pandas.read_parquet(file)
-            return [[str(name) for name in frame.columns], *([label(v) for v in row] for row in frame.itertuples(index=False))]
-        rows = excel.cells(file) if ending == EXCEL else textfiles.cells(file)
-    for i, row in enumerate(rows):
-        if len(row) != len(rows[0]):
-            place = place_of(file, i - 1)
-            raise InputError(f"{place} has {len(row)} fields ({', '.join(row)}); it must have {len(rows[0])}, as the first has")
-    return rows
-
-
-def line_of(path: str | os.PathLike[str], row: int, how: Reading = RECOGNISED) -> int | None:
-    """The line of a text file, or the row of a sheet, where a row of its table is, counted from 1; None for Parquet."""
-    with _reading(path, how) as (_, file, ending):
-        return None if ending == PARQUET else (excel if ending == EXCEL else textfiles).line_of(file, row, how)
-
-
-def place_of(path: str | os.PathLike[str], row: int, how: Reading = RECOGNISED) -> str:
-    """Where in a file a row of its table is, in words; -1 is the row of names."""
-    file, line = Path(path), line_of(path, row, how)
-    if line is None:
-        return f"row {row + 1} of {file.name!r}"
-    return f"{'row' if file.name.lower().endswith(EXCEL) else 'line'} {line} of {file.name!r}"
-
-
-@contextmanager
-def rows_of(path: str | os.PathLike[str] | None, how: Reading = RECOGNISED) -> Iterator[None]:
-    """What is said meanwhile about a row of the table is said about the place in the file that it comes from, if there is one."""
-    try:
-        yield
-    except RowError as error:
-        if path is None:
-            raise
-        raise error.at(place_of(path, error.row, how)) from None
-
-
-@contextmanager
-def _reading(path: str | os.PathLike[str], how: Reading) -> Iterator[tuple[Any, Path, str]]:
-    """pandas, the file, and how its name ends; what goes wrong meanwhile is told in one sentence."""
-    file = Path(path)
-    if file.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; name a file")
-    ending = checked_ending(file, how)
-    if not file.is_file():
-        raise InputError(f"there is no file {str(path)!r}")
-    pandas = import_pandas()
-    try:
-        yield pandas, file, ending
-    except InputError:
-        raise
-    except ImportError:
-        needs = "openpyxl; install 'askwise[excel]'" if ending == EXCEL else "pyarrow; install 'askwise[tables]'"
-        raise InputError(f"reading {ending} files needs {needs}") from None
-    except Exception as error:
-        if ending != PARQUET and not isinstance(error, _USUAL):
-            raise
-        raise unreadable(file, error) from None
-
-
-_USUAL = (ValueError, OSError, EOFError, csv.Error)  # of pandas and pyarrow for damaged files
-
-
-def unreadable(file: Path, error: Exception) -> InputError:
-    """What a reader of tables raises, in one sentence. For damaged Parquet files pandas and pyarrow raise whatever comes."""
-    reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-    if not isinstance(error, _USUAL):
-        reason = f"it is damaged, or of a kind that is not read here ({type(error).__name__}: {reason})"
-    return InputError(f"the file {file.name!r} cannot be read as a table: {reason}")
-
-
-def checked_ending(file: Path, how: Reading) -> str:
-    """How the name of a file ends, which says what it is. Options that mean nothing for it are refused."""
-    ending = next((e for e in _ENDINGS if file.name.lower().endswith(e)), None)
-    if ending is None:
-        raise InputError(f"the file {file.name!r} has an unknown format; its name must end in {', '.join(_ENDINGS)}")
-    if ending in (PARQUET, EXCEL):
-        how.refuse(("sep", "encoding"), file.name, "text files")
-    if ending == PARQUET:
-        how.refuse(("decimal",), file.name, "text files and .xlsx files")
-    if ending != EXCEL:
-        how.refuse(("sheet",), file.name, ".xlsx files")
-    return ending
 
 
 def import_pandas() -> Any:

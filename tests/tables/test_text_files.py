@@ -8,8 +8,8 @@ import pytest
 from askwise.errors import Doubt, InputError
 from askwise.tables import notation
 from askwise.tables.encoding import Encoding
-from askwise.tables.frames import line_of, read_cells, read_header, read_table
-from askwise.tables.reading import Reading
+from askwise.tables.read_options import ReadOptions
+from askwise.tables.reading import line_of, read_cells, read_header, read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -41,7 +41,7 @@ def test_western_europe_is_recognised_and_said(tmp_path):
     path.write_bytes(written(";", ",").encode("latin-1"))
     with pytest.warns(Doubt, match=r"'cases.csv' is not UTF-8 and is read as cp1252, .* such as 'müde'; .* with --encoding"):
         assert list(read_table(path).itertuples(index=False, name=None)) == ROWS
-    assert read_table(path, how=Reading(encoding="latin-1"))["name"].tolist() == ["müde", "wach"]  # and nothing is said
+    assert read_table(path, options=ReadOptions(encoding="latin-1"))["name"].tolist() == ["müde", "wach"]  # and nothing is said
     late = "name;n\n" + "a;1\n" * 100_000 + "müde;2\n"
     path.write_bytes(late.encode("latin-1"))  # far behind what it is recognised from
     with pytest.warns(Doubt, match="'müde'"):
@@ -55,19 +55,19 @@ def test_other_encodings_are_asked_for(tmp_path, text, encoding):
         InputError, match=r"'cases.csv' .* is not UTF-8, and its encoding cannot be recognised; give it with --enc"
     ):
         read_table(tmp_path / "cases.csv")
-    assert read_table(tmp_path / "cases.csv", how=Reading(encoding=encoding))["name"].tolist() == [text]
+    assert read_table(tmp_path / "cases.csv", options=ReadOptions(encoding=encoding))["name"].tolist() == [text]
 
 
 def test_utf_16_without_a_mark_is_asked_for(tmp_path):
     (tmp_path / "cases.csv").write_bytes("name,n\nmüde,1\n".encode("utf-16-le"))
     with pytest.raises(InputError, match=r"zero bytes, .* UTF-16 without a mark at its start; give its encoding with --encoding"):
         read_table(tmp_path / "cases.csv")
-    assert read_table(tmp_path / "cases.csv", how=Reading(encoding="utf-16-le"))["name"].tolist() == ["müde"]
+    assert read_table(tmp_path / "cases.csv", options=ReadOptions(encoding="utf-16-le"))["name"].tolist() == ["müde"]
 
 
 def read(tmp_path, text, **how):
     (tmp_path / "cases.csv").write_text(text)
-    return read_table(tmp_path / "cases.csv", how=Reading(**how))
+    return read_table(tmp_path / "cases.csv", options=ReadOptions(**how))
 
 
 def test_marks_between_thousands(tmp_path):

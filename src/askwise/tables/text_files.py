@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, TypeVar
 from askwise.core.parameters import check_distinct
 from askwise.errors import Doubt, InputError
 from askwise.tables import decimals
-from askwise.tables.reading import RECOGNISED, Reading
+from askwise.tables.read_options import RECOGNISED, ReadOptions
 
 T = TypeVar("T")
 _SEPARATORS = (",", ";", "\t", "|")
@@ -41,14 +41,14 @@ _ALONE = re.compile(
 _PIECE = 100_000  # rows that are parsed at a time
 
 
-def read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading) -> Any:
+def read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptions) -> Any:
     """A frame. The columns named in `text` stay as they are written."""
-    return _decoded(file, how, lambda encoding: _read(pandas, file, text, how, _parsing(file, how, encoding)))
+    return _decoded(file, options, lambda encoding: _read(pandas, file, text, options, _parsing(file, options, encoding)))
 
 
-def header(pandas: Any, file: Path, how: Reading) -> list[str]:
+def header(pandas: Any, file: Path, options: ReadOptions) -> list[str]:
     """The names of the columns."""
-    return _decoded(file, how, lambda encoding: _header(pandas, file, _parsing(file, how, encoding))[1])
+    return _decoded(file, options, lambda encoding: _header(pandas, file, _parsing(file, options, encoding))[1])
 
 
 def cells(file: Path) -> list[list[str]]:
@@ -62,16 +62,16 @@ def cells(file: Path) -> list[list[str]]:
     return _decoded(file, RECOGNISED, split, quiet=True)  # a wrong name is refused anyway
 
 
-def line_of(file: Path, row: int, how: Reading) -> int:
+def line_of(file: Path, row: int, options: ReadOptions) -> int:
     """The line of the file on which a row of its table begins. Empty lines and values of several lines count as they should."""
 
     def find(encoding: str) -> int:
-        separator = _parsing(file, how, encoding)["sep"]
+        separator = _parsing(file, options, encoding)["sep"]
         with _opened(file) as stream:
             records = _records(io.TextIOWrapper(stream, encoding, newline=""), separator)
             return next((line for i, (line, _) in enumerate(records) if i == row + 1), row + 2)
 
-    return _decoded(file, how, find, quiet=True)
+    return _decoded(file, options, find, quiet=True)
 
 
 def _opened(file: Path) -> BinaryIO:
@@ -93,14 +93,14 @@ def _records(lines: Any, separator: str) -> Iterator[tuple[int, list[str]]]:
 # ---------------------------------------------------------------------- encodings
 
 
-def _decoded(file: Path, how: Reading, work: Callable[[str], T], quiet: bool = False) -> T:
+def _decoded(file: Path, options: ReadOptions, work: Callable[[str], T], quiet: bool = False) -> T:
     """What `work` makes of a file in its encoding: the given one, the one its first bytes mark, UTF-8, or Western Europe's."""
-    name = how.encoding or _marked(file)
-    encoding = "utf-8-sig" if how.encoding is not None and codecs.lookup(name).name == "utf-8" else name
+    name = options.encoding or _marked(file)
+    encoding = "utf-8-sig" if options.encoding is not None and codecs.lookup(name).name == "utf-8" else name
     try:
         return work(encoding)
     except UnicodeError as error:
-        if how.encoding is not None or encoding != "utf-8":
+        if options.encoding is not None or encoding != "utf-8":
             reason = getattr(error, "reason", None) or str(error)
             raise InputError(
                 f"the file {file.name!r} cannot be read as {name} ({reason}); give its encoding with --encoding"
@@ -158,9 +158,9 @@ def _western(file: Path) -> str:
 # ---------------------------------------------------------------------- columns
 
 
-def _parsing(file: Path, how: Reading, encoding: str) -> dict[str, Any]:
+def _parsing(file: Path, options: ReadOptions, encoding: str) -> dict[str, Any]:
     """What pandas needs to know to parse a file."""
-    return {"sep": how.sep or _separator(file, encoding), "encoding": encoding, "skipinitialspace": True}
+    return {"sep": options.sep or _separator(file, encoding), "encoding": encoding, "skipinitialspace": True}
 
 
 def _separator(file: Path, encoding: str) -> str:
@@ -209,18 +209,18 @@ def _header(pandas: Any, file: Path, parsing: dict[str, Any]) -> tuple[list[str]
     return written, names
 
 
-def _read(pandas: Any, file: Path, text: Sequence[str | None], how: Reading, parsing: dict[str, Any]) -> Any:
+def _read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptions, parsing: dict[str, Any]) -> Any:
     written, names = _header(pandas, file, parsing)
     as_written = [name for name, stripped in zip(written, names, strict=True) if stripped in text]
     head = pandas.read_csv(file, nrows=1000, dtype=str, na_values=["?"], **parsing)
-    marks = [how.decimal] if how.decimal else sorted(decimals.marks_in(head, as_written))
+    marks = [options.decimal] if options.decimal else sorted(decimals.marks_in(head, as_written))
     # people write ; where 1.234 may well be 1234
     unclear = decimals.doubtful(head, as_written) if not marks and parsing["sep"] == ";" else []
     full: dict[str, Any] = {**parsing, "low_memory": False, "na_values": ["?"]}
     full["dtype"] = dict.fromkeys([*as_written, *unclear], str)
     full["decimal"] = marks[0] if len(marks) == 1 else "."
     frame = _in_pieces(pandas, file, full)
-    decimals.settle(frame, as_written, how.decimal, marks, lambda row: f"line {line_of(file, row, how)}")
+    decimals.settle(frame, as_written, options.decimal, marks, lambda row: f"line {line_of(file, row, options)}")
     frame.columns = names
     return frame
 

@@ -11,11 +11,11 @@ from askwise.core import checks
 from askwise.core.arrays import Doubles
 from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, quoted
-from askwise.tables.frames import read_cells
 from askwise.tables.notation import ambiguous, plain
+from askwise.tables.reading import read_cells
 
 
-def lines(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+def read_list(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     """The rows of a small CSV file that must have these columns, the first of them without repetition."""
     rows = read_cells(path)
     for name in columns:
@@ -38,7 +38,7 @@ def amount(text: str, what: str) -> str:
     return plain(text, ",") or plain(text, ".") or text if "," in text else text
 
 
-def loss_of(path: Path, classes: list[Any]) -> Doubles:
+def read_loss(path: Path, classes: list[Any]) -> Doubles:
     """A loss matrix with named rows and columns, in the order of the classes."""
     rows = read_cells(path)
     if not rows:

@@ -19,7 +19,7 @@ from askwise import AverageBudget, Budget, HardBudget, Problem, Schema, Tradeoff
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.errors import InputError
 from askwise.evaluation import evaluate
 from askwise.gym import AgentPolicy, CostlyEnv, CostlyVectorEnv
@@ -63,7 +63,7 @@ def blood(**more) -> Problem:
 
 
 @dataclass
-class Script:
+class Script(Policy):
     """Takes prescribed actions."""
 
     actions: list[int]
@@ -392,14 +392,14 @@ def test_the_example_is_a_method_of_a_plan(tmp_path: Path) -> None:
     plan.write_text("""
 minutes = 0.03
 methods = ["examples.maskable_ppo"]
-budgets = [{ price = 0.05 }, { hard = 3 }, { average = 3 }]
+budgets = [{ tradeoff = 0.05 }, { hard = 3 }, { average = 3 }]
 data = [{ name = "wine" }]
 """)
     command = [sys.executable, "-m", "askwise", "bench", str(plan), "--out", str(tmp_path / "rows.jsonl"), "--processes", "1"]
     subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent)
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     found = {kind: row for row in rows for kind in row["task"]["budget"]}
-    price, hard, average = (found[kind] for kind in ("price", "hard", "average"))
-    assert price["status"] == hard["status"] == "done"
+    tradeoff, hard, average = (found[kind] for kind in ("tradeoff", "hard", "average"))
+    assert tradeoff["status"] == hard["status"] == "done"
     assert hard["most"] <= 3
     assert "MaskablePPO cannot aim at" in average["why"]

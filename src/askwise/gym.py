@@ -28,7 +28,7 @@ except ImportError:
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import Cases, State
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, did_you_mean
 
@@ -272,7 +272,7 @@ def _marked(info: Info, whom: Bools) -> Info:
 
 
 @dataclass(frozen=True)
-class AgentPolicy:
+class AgentPolicy(Policy):
     """A policy for `askwise.evaluation`, from a function of B observations and action masks (B, A) to B actions."""
 
     agent: Callable[[Floats, Bools], ArrayLike]

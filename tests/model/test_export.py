@@ -17,7 +17,7 @@ from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
 from askwise.components.networks import load_weights
 from askwise.core.cases import Cases
 from askwise.core.episode import rollout
-from askwise.core.policy import Choice, Mixture, free_first, greedy
+from askwise.core.policy import Choice, Mixture, Policy, free_first, greedy
 from askwise.core.sampling import uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
@@ -143,7 +143,7 @@ def alike(q, theirs, state):
     ).all()
 
 
-class Agreeing:
+class Agreeing(Policy):
     """Acts as a model does, and compares it with others in every state it comes to."""
 
     def __init__(self, mine, others):

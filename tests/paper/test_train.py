@@ -13,7 +13,7 @@ from torch import nn
 from askwise.components.encoders import Convolutional
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import rollout
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.errors import InputError, StateError
 from askwise.paper.config import TrainConfig
 from askwise.paper.network import QNetwork, dense
@@ -186,7 +186,7 @@ def test_measure_by_hand():
     w = world()
     problem = w.problem()
 
-    class BuyAThenSayYes:
+    class BuyAThenSayYes(Policy):
         def act(self, state):
             action = np.where(state.mask[:, 0], 1, 2)
             return Choice(action, np.ones(len(action), np.float32))
@@ -281,7 +281,7 @@ def test_a_dense_network_has_one_value_per_action():
 # ------------------------------------------------------------------ every variant of the problem
 
 
-class Script:
+class Script(Policy):
     """Takes stored actions again. All cases are at the same step, those that are over have left."""
 
     def __init__(self, action, length) -> None:

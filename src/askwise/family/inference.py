@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from askwise.components.numpy_layers import linear, linears
-from askwise.core.arrays import Array, Bools, Doubles, Floats
+from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.policy import NEVER, Greedy, View
+from askwise.core.policy import NEVER, Greedy, ValueFunction, View
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN
 from askwise.family.forward import (
@@ -70,7 +70,7 @@ class Family:
         return math.inf if limit is None else limit
 
 
-class FamilyValues:
+class FamilyValues(ValueFunction):
     """Q(s, a) at one tradeoff, for `Greedy`. Only candidates compete."""
 
     def __init__(self, family: Family, lam: float, dtype: Any = np.float32) -> None:
@@ -212,13 +212,13 @@ class FamilyValues:
         return DESIGN.conditions + (len(self.alone) if len(self.alone) <= DESIGN.few_tests else 0)
 
 
-class PrefixValues:
+class PrefixValues(ValueFunction):
     """Buys the first k tests of a fixed order and decides with the classes of a family. Whoever cannot have or pay one of them
     continues as the family does at its tradeoff, so that a missing result does not end a case."""
 
     def __init__(self, values: FamilyValues, rank: Array, k: int) -> None:
         self.values = values
-        self.fixed_order = np.argsort(rank)[:k]
+        self.order = np.argsort(rank)[:k]
         # better than any decision, the first in the order best of all; whatever is not in it worse than any decision
         self.bonus = np.where(rank < k, 1e6, -1e6) - rank.astype(float)
 
@@ -232,6 +232,10 @@ class PrefixValues:
         if lacks.any():
             q[lacks] = self.values(state.keep(lacks))
         return q
+
+    @property
+    def fixed_order(self) -> Ints:
+        return self.order
 
     def coming(self, state: State) -> Bools:
         """B, F: which tests of the order are still to come."""

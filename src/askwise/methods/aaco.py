@@ -205,7 +205,7 @@ def _blocks(n: int, numbers_each: int) -> list[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class Aaco:
+class Aaco(Policy):
     """Plans at one price, buys the first test of its plan, and decides when the plan is to buy nothing."""
 
     outlook: Outlook

@@ -97,7 +97,7 @@ def q_target(r: Tensor, q_next: Tensor, q_mean: Tensor, buyable: Tensor) -> Tens
 
 
 @dataclass(frozen=True, eq=False)
-class Opportunistic:
+class Opportunistic(Policy):
     """Buys what is free, then the test with the largest value while it can be paid, then says the class."""
 
     network: PQNetwork

@@ -11,8 +11,8 @@ import numpy as np
 
 from askwise.core.arrays import Array, Bools, Floats, Ints
 from askwise.core.cases import Cases, State
-from askwise.core.episode import chosen
-from askwise.core.policy import Constant, Looking, Mixture, View
+from askwise.core.episode import check_legal
+from askwise.core.policy import Constant, Greedy, Mixture, Policy, View
 from askwise.core.problem import Problem
 from askwise.family.calibration import free_to_come
 from askwise.frontier.point import Point
@@ -105,18 +105,22 @@ def steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase], sto
     spent = schema.costs.cost(held, free)
     # who was told more than the policy would have asked for goes on with what is free, or decides
     cap = None if waiting[0].cap is None else np.maximum(np.array([w.cap for w in waiting]), spent)
-    policy = model.policy
-    arm: Any = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
-    looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)
-    choice = chosen(cases, looking)
-    state, view = looking.state, looking.view
-    assert state is not None
-    assert view is not None
+    arm = _arm(model.policy, second)
+    observed = Cases(problem, np.arange(B), held, cap).observe()
+    choice, view, state = arm.explain(observed)
+    check_legal(choice, observed, arm)
     told = StepExplainer(model, model.followed[second], problem, waiting, held, spent, state, view, arm.q)
     return [
         told.decided(i, action, stopped[i]) if action < schema.first_test else told.asked(i, action - schema.first_test)
         for i, action in enumerate(choice.action.tolist())
     ]
+
+
+def _arm(policy: Policy, second: bool) -> Greedy:
+    """The policy that a case follows; those of models act by values."""
+    arm = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
+    assert isinstance(arm, Greedy)
+    return arm
 
 
 class StepExplainer:

@@ -31,7 +31,7 @@ def test_without_evidence_forecasts_stay_as_they_are(run):
     made = forward.forecast_inputs(stop, loss, on, cost, 0.3, bound)
     assert made.shape == (30, forward.FORECAST_INPUTS)
     assert made @ forward.uncalibrated().T == pytest.approx(np.stack([loss, cost], 1))
-    assert calibration.fitted(run.family, noisy(10, 0), []) == pytest.approx(forward.uncalibrated())
+    assert calibration.fitted(run.family, noisy(10, 0), [], FamilyConfig()) == pytest.approx(forward.uncalibrated())
 
 
 def test_prices_and_budgets_change_the_map():
@@ -50,7 +50,9 @@ def free_run():
 def test_cases_that_lack_what_is_free_do_not_change_the_map(free_run):
     problem, limits = noisy(600, 1, "ab"), [(0.001, None), (0.01, 4), (0.02, None)]
     held = np.tile([True, True, False, False], (600, 1))
-    told, without = (calibration.fitted(free_run.family, p, limits) for p in (problem, replace(problem, known=held)))
+    told, without = (
+        calibration.fitted(free_run.family, p, limits, FamilyConfig()) for p in (problem, replace(problem, known=held))
+    )
     assert told == pytest.approx(without)
     assert not np.allclose(told, forward.uncalibrated())
 
@@ -80,7 +82,7 @@ def test_a_wrong_judge_is_set_right(run):
     wrong["value_head.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, in stakes
     lied = type(learned)(wrong, learned.scale, learned.rank, learned.loss, learned.owner, learned.alone)
     assert measure(problem, lied.policy(0.01), None) == measure(problem, learned.policy(0.01), None)
-    told = calibration.fitted(lied, problem, [(0.01, None), (0.05, None)])
+    told = calibration.fitted(lied, problem, [(0.01, None), (0.05, None)], FamilyConfig())
     wrong["calibration"] = told
     state = first_states(problem)
     expected = lied.values(0.01).view(state).loss.mean()

@@ -154,7 +154,7 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
     other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, encoding_trial_steps=0))
     while other.step < 300:
         other.advance()
-    assert chosen.watch.surprise(chosen.mean) < other.watch.surprise(other.mean)
+    assert chosen.monitor.surprise(chosen.mean) < other.monitor.surprise(other.mean)
     states = []
     run = family.run(train, validation, config.but(max_steps=400), 0, save=states.append)
     again = family.run(train, validation, config.but(max_steps=400), 0, resume=states[0])

@@ -17,9 +17,9 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, FamilyConfig
+from askwise.family.encodings import FourierFeatures
 from askwise.family.forward import candidates_and_gaps
 from askwise.family.inference import PrefixValues
-from askwise.family.network import FourierFeatures
 from askwise.family.train import FamilyTrainer
 
 TINY = FamilyConfig(max_steps=12, width=8, bins=3, prefix_batch=8, parallel_cases=6, prefix_share=0.3, max_tests=4)
@@ -74,17 +74,17 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
     with torch.no_grad():
         mask = torch.from_numpy(state.mask).float()
         inputs = t.mean.inputs(torch.from_numpy(state.values), mask)
-        logits, hidden = t.mean.logits(inputs)
-        belief = t.mean.belief(logits, mask)
+        logits, hidden = t.mean.classify(inputs)
+        belief = t.mean.log_belief(logits, mask)
         decide = belief.exp() @ t.loss
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
-        scores, guide = t.mean.scores(inputs, conditions)
+        scores, guide = t.mean.select(inputs, conditions)
         rooms = torch.from_numpy(affordable(t.alone, state.test_cost, state.left))
         late = torch.from_numpy(candidates_and_gaps(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
-        judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
+        judged = t.mean.predict(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
         own = torch.from_numpy(state.test_cost * lam / t.scale.loss_scale).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
-        pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
+        pick = (judged.value_after + own).masked_fill(~legal, torch.inf).argmin(1)
         reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
         now = own.gather(1, pick[:, None])[:, 0]
     expected = {
@@ -92,12 +92,12 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         "class_losses": decide,
         "decision_loss": decide.min(1, keepdim=True).values,
         "test_logits": scores,
-        "test_values": judged.rest + own,
+        "test_values": judged.value_after + own,
         "best": pick,
-        "continue_value": (judged.rest + own).gather(1, pick[:, None])[:, 0] + judged.luck,
-        "final_loss": judged.ends,
-        "cost_to_come": now + reach * judged.more,
-        "external_value": judged.ask,
+        "continue_value": (judged.value_after + own).gather(1, pick[:, None])[:, 0] + judged.optimism,
+        "final_loss": judged.final_loss,
+        "cost_to_come": now + reach * judged.later_cost_share,
+        "external_value": judged.external_value,
     }
     for field, value in expected.items():
         without_torch = getattr(prediction, field)
@@ -245,7 +245,7 @@ def test_money_for_what_is_known_is_not_money_left():
     schema = Schema.build(list("abcdef"), [0, 1], dict(zip("abcdef", (50, 30, 1, 1, 1, 1), strict=True)))
     rng = np.random.default_rng(0)
     problem = Problem.build(schema, rng.normal(size=(200, 6)), rng.integers(2, size=200), known=["a", "b"])
-    live = trainer(problem, TINY.but(parallel_cases=2_000)).starts.fresh(problem, 2_000, rng)
+    live = trainer(problem, TINY.but(parallel_cases=2_000)).sampler.fresh(problem, 2_000, rng)
     left = Cases(problem, live.row, live.mask, live.cap).left()
     assert left.min() == 1
     assert 0.1 < (left <= 4).mean() < 0.4
@@ -258,7 +258,7 @@ def test_rows_are_drawn_by_weight():
     problem = replace(Problem.build(schema, y[:, None].astype(float), y), weight=np.where(y, 3.0, 1.0))
     t = trainer(problem)
     assert t.network.prior.exp().numpy() == pytest.approx([0.25, 0.75], abs=0.01)
-    live = t.starts.fresh(problem, 4_000, np.random.default_rng(0))
+    live = t.sampler.fresh(problem, 4_000, np.random.default_rng(0))
     assert y[live.row].mean() == pytest.approx(0.75, abs=0.03)
 
 
@@ -308,9 +308,9 @@ def test_a_classifier_that_overfits_goes_back_to_its_best_and_of_many_tests_stay
         t.advance()
     assert t.step < 3_000
     assert t.frozen == (tests > 64)
-    assert t.watch.best.keys() == {k for k in t.weights() if k.startswith(("classifier.", "class_logits."))}
+    assert t.monitor.best.keys() == {k for k in t.weights() if k.startswith(("classifier.", "class_logits."))}
     for _ in range(20):
         t.advance()
     after = t.weights()
-    stayed = [after[name] == pytest.approx(value, abs=1e-6) for name, value in t.watch.best.items()]
+    stayed = [after[name] == pytest.approx(value, abs=1e-6) for name, value in t.monitor.best.items()]
     assert all(stayed) if tests > 64 else not any(stayed)

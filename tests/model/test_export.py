@@ -22,8 +22,9 @@ from askwise.core.sampling import uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
 from askwise.family.config import DESIGN
+from askwise.family.encodings import FourierFeatures, PiecewiseLinear
 from askwise.family.forward import candidates_and_gaps
-from askwise.family.network import FamilyNetwork, FourierFeatures, PiecewiseLinear
+from askwise.family.network import FamilyNetwork
 from askwise.paper.network import NetworkValues, QNetwork
 
 LOSS = [[0, 1, 5], [2, 0, 1], [9, 3, 0]]
@@ -80,18 +81,18 @@ class TorchFamily:
         net, made, scale, lam = self.network, self.made, self.made.scale, np.full(len(state.mask), self.lam)
         F, mask = state.mask.shape[1], torch.from_numpy(state.mask).float()
         inputs = net.inputs(torch.from_numpy(state.values), mask)
-        logits, hidden = net.logits(inputs)
-        belief = net.belief(logits, mask)
+        logits, hidden = net.classify(inputs)
+        belief = net.log_belief(logits, mask)
         decide = belief.exp() @ torch.from_numpy(made.loss / scale.loss_scale).float()
         conditions = torch.from_numpy(scale.conditions(lam, state.left))
-        scores, guide = net.scores(inputs, conditions)
+        scores, guide = net.select(inputs, conditions)
         legal = state.legal[:, -F:]
         rooms = torch.from_numpy(affordable(made.alone, state.test_cost, state.left))
         offers, late = candidates_and_gaps(scores.numpy(), legal)
-        judged = net.judged(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
-        worth = (judged.rest + torch.from_numpy(state.test_cost * self.lam / scale.loss_scale).float()).numpy()
+        judged = net.predict(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
+        worth = (judged.value_after + torch.from_numpy(state.test_cost * self.lam / scale.loss_scale).float()).numpy()
         pick = np.where(offers, worth, np.inf).argmin(1)
-        on = worth[np.arange(len(pick)), pick] + judged.luck.numpy()
+        on = worth[np.arange(len(pick)), pick] + judged.optimism.numpy()
         q = np.empty(state.legal.shape, np.float32)
         q[:, :-F] = -decide.numpy()
         q[:, -F:] = np.minimum(-worth, -on[:, None]) - 1e3

@@ -26,7 +26,7 @@ from askwise.family import calibration
 from askwise.family.config import FamilyConfig
 from askwise.family.frontier import Last, Tried, area_of, frontier
 from askwise.family.inference import Family
-from askwise.family.train import PREFIXES, FamilyTrainer
+from askwise.family.train import FamilyTrainer
 from askwise.frontier.choice import best_for
 from askwise.frontier.point import Point
 from askwise.training.checkpoint import State, figures, number, part, put_off_ctrl_c, same_run, same_shapes, taking_over
@@ -179,7 +179,7 @@ def run(
             left = max(began + (1 - aside) * time_limit - started, 1e-3)
             trainer.done = min(1.0, before + (1 - before) * (time.monotonic() - started) / left)
         finished = trainer.finished
-        if trainer.phase != PREFIXES and kept.due == math.inf:
+        if trainer.adaptive and kept.due == math.inf:
             kept.due = trainer.done
         if trainer.done >= kept.due or finished:
             at = time.monotonic()
@@ -204,7 +204,7 @@ def run(
                 save(_state(trainer, kept))
         if finished:
             break
-        if time_limit is not None and trainer.phase == PREFIXES and trainer.step == first + PACE:
+        if time_limit is not None and not trainer.adaptive and trainer.step == first + PACE:
             wanted = config.prefix_steps * (time.monotonic() - started) / PACE / left  # of the time that is left
             trainer.prefix_share = max(config.prefix_share, min(wanted, MOST_PREFIXES))
         with put_off_ctrl_c(save is not None) as interrupted:
@@ -219,7 +219,7 @@ def run(
         first = min(FIRST, max(FEWEST, int(len(some) * rest / glance / LAST_GLANCES)))
     last = Last(trainer, trainer.family(kept.weights), problem, judging, validation, seed, cap)
     last.begin(first, most)
-    told = calibration.fitted(last.family, held_out, followed(last.tried))
+    told = calibration.fitted(last.family, held_out, followed(last.tried), config)
     found = last.finish(None if time_limit is None else lambda: began + time_limit - time.monotonic())
     weights = {**kept.weights, "calibration": told.astype(np.float32)}
     stopped = "time limit" if time_limit is not None else "end of the schedule"
@@ -273,7 +273,7 @@ def begun(
             if seconds is not None:
                 rival.done = 2 * TRIAL  # rates have risen
             rival.advance()
-    in_bins, without = (rival.watch.surprise(rival.mean) for rival in rivals)
+    in_bins, without = (rival.monitor.surprise(rival.mean) for rival in rivals)
     return rivals[0] if in_bins < (1.0 if config.frequencies else CLEARLY) * without else rivals[1]
 
 

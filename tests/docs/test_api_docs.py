@@ -15,8 +15,11 @@ from askwise.datasets import named
 from askwise.facade import Model
 from askwise.frontier.point import Point
 from askwise.model.acquisitions import AcquisitionReport
+from askwise.model.model import LearnedModel
+from askwise.session.partial_case import PartialCase
 from askwise.session.providers import Decided, Provider
-from askwise.session.session import Session, Step
+from askwise.session.session import Session
+from askwise.session.step import Step
 
 PAGE = re.sub(r"^```.*?^```", "", (Path(__file__).parents[2] / "docs" / "api.md").read_text(), flags=re.M | re.S)  # no code
 
@@ -80,7 +83,15 @@ def test_every_option_of_every_command(command: str) -> None:
     assert listed == there, f"askwise {command}: docs/api.md and the command line differ"
 
 
-OFFERED = [("Model", Model), ("Model", Point), ("AcquisitionReport", AcquisitionReport), ("Session", Session), ("Session", Step)]
+OFFERED = [
+    ("Model", Model),
+    ("Model", LearnedModel),
+    ("Model", Point),
+    ("AcquisitionReport", AcquisitionReport),
+    ("Session", Session),
+    ("Session", PartialCase),
+    ("Session", Step),
+]
 
 
 @pytest.mark.parametrize(("title", "of"), [*OFFERED, ("Providers", Provider), ("Providers", Decided)])

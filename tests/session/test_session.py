@@ -16,7 +16,7 @@ from tests.support.patients import NAIVE, PRICES, QUICK
 import askwise
 from askwise import CostlyClassifier, HardBudget, Recorded, Session, Tradeoff
 from askwise.errors import InputError, StateError
-from askwise.session.session import next_steps
+from askwise.session.next_steps import next_steps
 
 FULL = {"age": 50, "smoker": False, "pressure": 0.25, "colour": "red", "town": "Rom", "index": 2.5}
 ROWS, _ = table(24, seed=9)

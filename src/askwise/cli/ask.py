@@ -15,7 +15,8 @@ from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.files import check_out, write_whole
 from askwise.model.model import LearnedModel
 from askwise.session.providers import Decided, decide_many
-from askwise.session.session import TRACE, Session, Step
+from askwise.session.session import TRACE, Session
+from askwise.session.step import Step
 from askwise.texts import printable, split
 
 HELP = """answer with a value, or:

@@ -16,7 +16,7 @@ from typing import Any
 from askwise.errors import InputError, did_you_mean
 from askwise.model.model import LearnedModel
 from askwise.session.calls import Door, Failed, Provider, Unavailable, fetch, fetch_async, must_be_plain
-from askwise.session.session import Session, next_steps
+from askwise.session.session import Session
 from askwise.tables.cells import missing
 
 __all__ = ["Decided", "Provider", "Unavailable", "decide", "decide_async", "decide_many", "decide_many_async"]
@@ -181,7 +181,7 @@ class _Desk:
         active = self.cases
         while active:
             wanted: dict[str, list[_Case]] = {}
-            for case, step in zip(active, next_steps([c.session for c in active]), strict=True):
+            for case, step in zip(active, Session.next_many([c.session for c in active]), strict=True):
                 if step.test is not None:
                     wanted.setdefault(step.test, []).append(case)
             active = [case for some in wanted.values() for case in some]

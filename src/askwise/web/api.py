@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -17,7 +17,10 @@ from askwise import __version__
 from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import usage
-from askwise.session.session import Session, next_steps
+from askwise.session.next_steps import next_steps
+from askwise.session.partial_case import PartialCase
+from askwise.session.session import Session
+from askwise.session.step import Step
 from askwise.texts import encoded
 from askwise.web import bodies
 from askwise.web.bodies import Case, Error
@@ -26,6 +29,7 @@ from askwise.web.logs import Log, Metrics
 from askwise.web.settings import Settings
 from askwise.web.turns import Turns
 
+AnyCase = TypeVar("AnyCase", bound=PartialCase)
 LARGE = 16 << 10  # bytes of a case; reading and computing more than this is long work
 AT_ONCE = 16  # cases of a batch between two rests
 
@@ -121,60 +125,57 @@ def card(name: str, model: LearnedModel) -> dict[str, Any]:
     }
 
 
-class Together:
+class StepBatcher:
     """Computes the next steps of all requests that have arrived by now at once: numbers of many cases take hardly longer than
     those of one."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[Session, asyncio.Future[None]]] = []
+        self.waiting: list[tuple[PartialCase, asyncio.Future[Step | None]]] = []
 
-    async def next(self, session: Session) -> None:
-        """Returns when the session has its next step."""
+    async def next(self, case: PartialCase) -> Step:
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        self.waiting.append((session, done))
+        done: asyncio.Future[Step | None] = loop.create_future()
+        self.waiting.append((case, done))
         if len(self.waiting) == 1:
             loop.call_soon(self._compute)  # after every request that is ready now
-        await done
+        return await done or next_steps([case])[0]
 
     def _compute(self) -> None:
         waiting, self.waiting = self.waiting, []
-        try:
-            next_steps([session for session, _ in waiting])
-        except Exception:  # whoever caused it gets it, when its step is taken; the others have theirs
-            for session, _ in waiting:
-                with suppress(Exception):
-                    session.next()
-        for _, done in waiting:
+        steps: Sequence[Step | None] = [None] * len(waiting)
+        with suppress(Exception):  # then each is computed alone, and whoever caused it gets it
+            steps = next_steps([case for case, _ in waiting])
+        for (_, done), step in zip(waiting, steps, strict=True):
             if not done.done():  # its client may have gone
-                done.set_result(None)
+                done.set_result(step)
 
 
-def session_of(model: LearnedModel, case: Case) -> Session:
-    session = Session(model, **case.session)
-    if case.stop:
-        session.stop()
-    return session
+def case_of(kind: type[AnyCase], model: LearnedModel, body: Case) -> AnyCase:
+    """The case that a request brings."""
+    case = kind(model, **body.arguments)
+    if body.stop:
+        case.stop()
+    return case
 
 
-def step_of(session: Session) -> dict[str, Any]:
-    return {"case_id": session.case_id, **session.next().to_dict()}
+def answer_of(case: PartialCase, step: Step) -> dict[str, Any]:
+    return {"case_id": case.case_id, **step.to_dict()}
 
 
-def batch_of(model: LearnedModel, cases: list[Case | Error], breathe: Callable[[], None]) -> list[dict[str, Any]]:
+def batch_of(model: LearnedModel, bodies_: list[Case | Error], breathe: Callable[[], None]) -> list[dict[str, Any]]:
     """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
-    found: list[dict[str, Any]] = []
-    for first in range(0, len(cases), AT_ONCE):
-        sessions: list[Session | Error] = []
-        for case in cases[first : first + AT_ONCE]:
+    answers: list[dict[str, Any]] = []
+    for first in range(0, len(bodies_), AT_ONCE):
+        cases: list[PartialCase | Error] = []
+        for body in bodies_[first : first + AT_ONCE]:
             try:
-                sessions.append(case if isinstance(case, Error) else session_of(model, case))
+                cases.append(body if isinstance(body, Error) else case_of(PartialCase, model, body))
             except InputError as error:
-                sessions.append(Error(error=reworded(error, WORDS)))
-        next_steps([s for s in sessions if isinstance(s, Session)])
-        found += [step_of(s) if isinstance(s, Session) else s.model_dump() for s in sessions]
+                cases.append(Error(error=reworded(error, WORDS)))
+        steps = iter(next_steps([case for case in cases if isinstance(case, PartialCase)]))
+        answers += [case.model_dump() if isinstance(case, Error) else answer_of(case, next(steps)) for case in cases]
         breathe()
-    return found
+    return answers
 
 
 def to_json(data: Any, status: int = 200, **headers: str) -> Response:
@@ -210,8 +211,8 @@ def examples_of(models: dict[str, LearnedModel]) -> tuple[dict[str, Any], Any]:
     """A case of the first model with its answer, so that what the documentation shows is real."""
     model = next(iter(models.values()))
     case: dict[str, Any] = {"case_id": "A-17"}
-    session = Session(model, case_id="A-17")
-    first = step_of(session)
+    start = PartialCase(model, case_id="A-17")
+    first = answer_of(start, next_steps([start])[0])
     examples = {"start": {"summary": "Nothing is known yet", "value": case}}
     test = first["test"] or model.schema.tests[0]
     fields = model.form.fields(test)
@@ -251,7 +252,7 @@ def routes(service: Service) -> APIRouter:
             }
         ]
     }
-    together = Together()
+    batcher = StepBatcher()
 
     alive = {status: said for status, said in _gives(bodies.Health, "The service answers.").items() if status != 401}
 
@@ -289,32 +290,31 @@ def routes(service: Service) -> APIRouter:
         @router.post("/api/echo", tags=["service"], responses=_gives(bodies.Trace, "What was sent."), include_in_schema=False)
         async def echo(request: Request) -> Response:
             """What was sent: the cost of the service without its work, to measure against."""
-            return to_json(bodies.read_case(await request.body()).session)
+            return to_json(bodies.read_case(await request.body()).arguments)
 
     answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
 
-    def one_case(request: Request, model: LearnedModel, body: bytes) -> Session:
+    def read(kind: type[AnyCase], request: Request, model: LearnedModel, body: bytes) -> AnyCase:
         case = bodies.read_case(body)
-        service.saw(request, case.session)
-        return session_of(model, case)
+        service.saw(request, case.arguments)
+        return case_of(kind, model, case)
 
-    async def case_of(request: Request, model: LearnedModel) -> Session:
+    async def received(kind: type[AnyCase], request: Request, model: LearnedModel) -> AnyCase:
         body = await request.body()
         if len(body) <= LARGE:
-            return one_case(request, model, body)
-        large: Session = await service.long(request, one_case, request, model, body)
+            return read(kind, request, model, body)
+        large: AnyCase = await service.long(request, read, kind, request, model, body)
         return large
 
     @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(Case, examples), **named})
     async def next_step(request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
         name, model = service.asked(request)
-        session = await case_of(request, model)
-        if service.metrics.connections > 1:  # otherwise nobody else can have arrived
-            await together.next(session)
-        step = step_of(session)
-        service.metrics.answer(name, "ask" if step["decision"] is None else "decide")
-        return to_json(step)
+        case = await received(PartialCase, request, model)
+        alone = service.metrics.connections <= 1  # nobody else can have arrived
+        step = next_steps([case])[0] if alone else await batcher.next(case)
+        service.metrics.answer(name, "ask" if step.decision is None else "decide")
+        return to_json(answer_of(case, step))
 
     @router.post(
         f"{path}/trace",
@@ -325,7 +325,7 @@ def routes(service: Service) -> APIRouter:
     async def trace(request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
         _, model = service.asked(request)
-        session = await case_of(request, model)
+        session = await received(Session, request, model)
         session.next()
         return to_json(session.trace())
 
@@ -336,7 +336,7 @@ def routes(service: Service) -> APIRouter:
         most = service.settings.limits.max_cases
         if len(given.cases) > most:
             raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
-        service.saw(request, [case.model_dump() if isinstance(case, Error) else case.session for case in given.cases])
+        service.saw(request, [case.model_dump() if isinstance(case, Error) else case.arguments for case in given.cases])
         steps = batch_of(model, given.cases, service.turns.breathe)
         for kind in ("ask", "decide"):
             n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)

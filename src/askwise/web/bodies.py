@@ -41,8 +41,8 @@ class Case(BaseModel):
     stop: bool = Field(False, description="Decide now.")
 
     @property
-    def session(self) -> dict[str, Any]:
-        """The arguments of `Model.session`."""
+    def arguments(self) -> dict[str, Any]:
+        """Those of a `PartialCase`."""
         return {
             "known": self.known,
             "answers": self.answers,

@@ -185,12 +185,11 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
     def answer(request: Request, body: bytes) -> Response:
         (name, model), fields = asked(request), form(body)
         service.saw(request, fields)
-        session = view.revived(model, fields.get("state", ""), service.turns.breathe)
-        asks = session.next().test
+        session = view.revived(model, fields.get("state", ""))
         try:
             return case_page(name, session, act(session, fields))
         except InputError as wrong:
-            other = fields.get("test", "")
+            other, asks = fields.get("test", ""), session.next().test
             chosen = other if other != asks and other in model.form.tests and fields.get("do", "tell") == "tell" else None
             return case_page(name, session, chosen, error=view.for_people(str(wrong)), given=fields, status=422)
 

@@ -45,8 +45,8 @@ def most_events(model: LearnedModel) -> int:
     return some + each * model.schema.n_tests
 
 
-def revived(model: LearnedModel, text: str, breathe: Callable[[], None] = lambda: None) -> Session:
-    """The session that a form carries, with all that was asked on the way. breathe: is called after every event."""
+def revived(model: LearnedModel, text: str, breathe: Callable[[], None] | None = None) -> Session:
+    """The session that a form carries. breathe: also with all that was asked on the way; it is called after every event."""
     try:
         told = _TOLD.validate_json(text)
     except ValidationError:
@@ -54,14 +54,15 @@ def revived(model: LearnedModel, text: str, breathe: Callable[[], None] = lambda
     if len(told.events) > (most := most_events(model)):
         raise InputError(f"this case has more than {most} steps; start it again")
 
-    def asked() -> Iterator[Any]:
+    def asked(breathe: Callable[[], None]) -> Iterator[Any]:
         yield {"do": "ask"}
         for event in told.events:
             yield event
             yield {"do": "ask"}
             breathe()
 
-    more = {"draw": {"number": told.draw}, "events": asked(), "format": TRACE, "at": model.budget.to_dict(), "decision": None}
+    events = told.events if breathe is None else asked(breathe)
+    more = {"draw": {"number": told.draw}, "events": events, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
     trace = {**told.model_dump(), **more}
     session = Session.replay(model, trace, strict=False)
     session.next()

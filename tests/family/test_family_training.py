@@ -85,7 +85,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         own = torch.from_numpy(state.test_cost * lam / t.scale.loss_scale).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
         pick = (judged.value_after + own).masked_fill(~legal, torch.inf).argmin(1)
-        reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
+        cost_bound = torch.from_numpy(t.scale.cost_bound(np.full(len(mask), lam), state.left)).float()
         now = own.gather(1, pick[:, None])[:, 0]
     expected = {
         "belief": belief.exp(),
@@ -96,7 +96,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         "best": pick,
         "continue_value": (judged.value_after + own).gather(1, pick[:, None])[:, 0] + judged.optimism,
         "final_loss": judged.final_loss,
-        "cost_to_come": now + reach * judged.later_cost_share,
+        "cost_to_come": now + cost_bound * judged.later_cost_share,
         "external_value": judged.external_value,
     }
     for field, value in expected.items():
@@ -148,8 +148,8 @@ def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
 def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
     scale = Scale(loss_scale=2.0, total=100.0, cheapest=2.0, low=0.001, high=1.0)
     lam = np.array([0.01, 0.01, 0.01, 0.5])
-    assert scale.reach(lam, np.array([50.0, 400.0, 0.0, 50.0])) == pytest.approx([0.25, 0.5, 0.0, 1.0], abs=1e-6)
-    assert scale.reach(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
+    assert scale.cost_bound(lam, np.array([50.0, 400.0, 0.0, 50.0])) == pytest.approx([0.25, 0.5, 0.0, 1.0], abs=1e-6)
+    assert scale.cost_bound(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
 
 
 def test_of_many_tests_the_eight_with_the_largest_scores_are_proposed_if_they_can_be_had():

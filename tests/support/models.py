@@ -14,7 +14,7 @@ from askwise.core.cost_spec import CostSpec
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.facade import Model
-from askwise.family.conditions import Scale, list_prices
+from askwise.family.conditions import Scale, costs_alone
 from askwise.family.config import FamilyConfig
 from askwise.family.encodings import encoding_for
 from askwise.family.inference import Family
@@ -82,7 +82,7 @@ def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budg
     weights["value_head.4.bias"] *= 0.3
     weights["value_head.4.bias"][:-4] -= 0.3  # and that it likes to go on
     rank = np.random.default_rng(seed).permutation(schema.n_tests)
-    made = Family(weights, scale, rank, problem.loss, schema.owner, list_prices(schema))
+    made = Family(weights, scale, rank, problem.loss, schema.owner, costs_alone(schema))
     lams, prefixes = (scale.high, scale.high / 30, scale.high, scale.low), (0, None, 2, None)
     points = tuple(
         Point(lam, _found(cost, expected), prefix=prefix)

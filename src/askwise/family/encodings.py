@@ -16,6 +16,8 @@ class PiecewiseLinear(nn.Module):
     """x_c ↦ clip((x_c - q_j) / (q_{j+1} - q_j), 0, 1) for every quantile bin [q_j, q_{j+1}] of a column's training values.
 
     Rows count by what is at stake in them: what tells a rare class may lie in a tail.
+
+    Family: F5
     """
 
     source: Tensor  # E: the column of each output
@@ -57,6 +59,8 @@ class FourierFeatures(nn.Module):
     With many rows a class may come and go many times along a column, which ReLUs alone, on the column or on bins of it, take long
     to learn. spread_c is the distance from the first to the last tenth, in deviations of a normal distribution: a few far values
     must not decide how long a wave is.
+
+    Family: F6
     """
 
     source: Tensor  # the column of each sine

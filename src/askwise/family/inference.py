@@ -45,7 +45,7 @@ class Family:
     rank: Array  # F: the place of each test in the static order
     loss: Doubles  # K, K
     owner: Array  # C
-    alone: Doubles  # F: see `list_prices`
+    alone: Doubles  # F: see `costs_alone`
     trunks: tuple[Trunk, Trunk] | None = None  # classifier and selector, where the encoder is the user's own
 
     def values(self, lam: float, dtype: Any = np.float32) -> FamilyValues:
@@ -203,7 +203,7 @@ class FamilyValues(ValueFunction):
         matrix, bias = self.from_conditions
         conditions = self.scale.conditions(lam, left)
         inputs = np.concatenate([conditions, affordable_share], 1, dtype=self.dtype)
-        return conditions, self.scale.reach(lam, left).astype(self.dtype), inputs @ matrix + bias
+        return conditions, self.scale.cost_bound(lam, left).astype(self.dtype), inputs @ matrix + bias
 
 
 class PrefixValues(ValueFunction):

@@ -63,7 +63,7 @@ class Observation:
 
     @classmethod
     def of(cls, live: LiveCases, problem: Problem, scale: Scale, alone: Doubles) -> Observation:
-        """`alone`: see `list_prices`."""
+        """`alone`: see `costs_alone`."""
         assert problem.y is not None
         costs, first = problem.schema.costs, problem.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
@@ -78,7 +78,7 @@ class Observation:
             torch.from_numpy(legal),
             torch.from_numpy(legal.any(1)),
             torch.from_numpy(money * (live.lam[:, None] / scale.loss_scale)).float(),
-            torch.from_numpy(scale.reach(live.lam, left)).float(),
+            torch.from_numpy(scale.cost_bound(live.lam, left)).float(),
             torch.from_numpy(affordable(alone, money, left)),
         )
 

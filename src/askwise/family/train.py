@@ -24,7 +24,7 @@ from askwise.core.arrays import Arrays, Bools, Doubles, Ints
 from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
 from askwise.family import losses
-from askwise.family.conditions import Scale, list_prices
+from askwise.family.conditions import Scale, costs_alone
 from askwise.family.config import DESIGN, FamilyConfig
 from askwise.family.encodings import encoding_for
 from askwise.family.inference import Family, FamilyValues
@@ -73,7 +73,7 @@ class FamilyTrainer:
         self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
         self.scale = Scale.of(problem)
         self.order, self.rank = order, np.argsort(order)
-        self.alone = list_prices(problem.schema)
+        self.alone = costs_alone(problem.schema)
         self.rng = np.random.default_rng(seed)
         self.step, self.done = 0, 0.0
         self.phase = Phase.PREFIXES

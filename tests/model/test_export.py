@@ -122,7 +122,7 @@ class OnnxPolicy:
             "values": raw,
             "mask": state.mask,
             "legal": state.legal[:, -F:],
-            "price": np.ascontiguousarray(state.test_cost),
+            "test_cost": np.ascontiguousarray(state.test_cost),
             "left": np.full(B, np.inf) if state.left is None else state.left,
         }
         if "draw" in {i.name for i in self.run.get_inputs()}:
@@ -239,7 +239,7 @@ def test_the_graph_says_what_it_is(tmp_path):
     assert said["tests"] == list(model.schema.tests)
     assert said["classes"] == ["ill", "well"]
     assert said["known"] == ["age"]
-    assert [i.name for i in graph.get_inputs()] == ["values", "mask", "legal", "price", "left"]
+    assert [i.name for i in graph.get_inputs()] == ["values", "mask", "legal", "test_cost", "left"]
     assert said["cap"] is None
     hard = family(budget=HardBudget("1.9") & AverageBudget(1))  # between two measured limits
     hard.export(tmp_path / "hard.onnx")

@@ -140,7 +140,7 @@ def _report(options: argparse.Namespace, model: Model, rows: Ints, out: Path, ca
     held_out = on_test_cases(model, options) or on_validation_cases(model, cases, rows)
     files = write_pictures(model, out, held_out)
     if options.json:
-        measures = {name: held_out.found if held_out.test == (name == "test") else None for name in ("test", "validation")}
+        measures = {name: held_out.figures if held_out.test == (name == "test") else None for name in ("test", "validation")}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
     print(describe(model))

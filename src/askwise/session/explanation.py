@@ -55,7 +55,7 @@ class StepExplainer:
         """Case i goes on with a test."""
         tests, state = self.model.schema.tests, self.state
         assert state.test_cost is not None
-        price, shared = float(state.test_cost[i, test]), 0.0
+        test_cost, shared = float(state.test_cost[i, test]), 0.0
         includes: tuple[str, ...] = ()
         if not self.costs.plain:
             row = slice(i, i + 1)
@@ -66,7 +66,7 @@ class StepExplainer:
         why = self._options(i, test)
         return Step(
             tests[test],
-            price,
+            test_cost,
             shared,
             includes,
             None,
@@ -74,7 +74,7 @@ class StepExplainer:
             *self._by_class(i),
             why,
             self._because(i, why),
-            self._expected(i, price),
+            self._expected(i, test_cost),
             float(self.cost[i]),
             self._left(i),
         )
@@ -92,9 +92,9 @@ class StepExplainer:
         elif not self.state.legal[i, schema.first_test :].any():
             reason = "there is nothing more that could be asked" + self._within(i)
         elif self.view.coming is not None:
-            reason = f"{LACKS}, and no other test is expected to be worth its price"
+            reason = f"{LACKS}, and no other test is expected to be worth its cost"
         else:
-            reason = "no test is expected to be worth its price"
+            reason = "no test is expected to be worth its cost"
         return Step(
             None,
             None,
@@ -140,8 +140,8 @@ class StepExplainer:
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
         """The chosen test first, then the best others: in a fixed order those that follow, otherwise by gain."""
         first = [] if chosen is None else [chosen]
-        coming, price = self.view.coming, self.state.test_cost
-        assert price is not None
+        coming, test_cost = self.view.coming, self.state.test_cost
+        assert test_cost is not None
         if coming is not None and self._in_order(i):
             ranked = [j for j in self.order if coming[i, j]]
             gain = None
@@ -154,12 +154,12 @@ class StepExplainer:
         if self._lacks_free(i):
             gain = None
         return tuple(
-            Option(names[j], float(price[i, j]), None if gain is None or not np.isfinite(gain[j]) else float(gain[j]))
+            Option(names[j], float(test_cost[i, j]), None if gain is None or not np.isfinite(gain[j]) else float(gain[j]))
             for j in (*first, *others)
         )
 
-    def _expected(self, i: int, price: float) -> Expected:
-        """If case i goes on, with a test of this price."""
+    def _expected(self, i: int, test_cost: float) -> Expected:
+        """If case i goes on, with a test of this cost."""
         view, spent, now = self.view, float(self.cost[i]), float(max(self.now[i], 0))
         cost, loss = float(view.cost[i]), float(view.loss[i]) * self.model.loss_scale
         if view.coming is not None and self._in_order(i):  # what comes is certain, how good it is was measured
@@ -167,13 +167,13 @@ class StepExplainer:
             paid = self.costs.paid(self.held[row], None if self.known is None else self.known[row])
             cost, loss = float(self.costs.money(self.costs.bill(paid, view.coming[row])[0])), self.point.loss
         elif np.isnan(cost):  # only their sum is known, so the cost is taken from what was measured
-            cost = max(self.point.cost - spent, price)
+            cost = max(self.point.cost - spent, test_cost)
             best = float(np.where(self.state.legal[i], view.q[i], -np.inf).max())
             loss = -best * self.model.loss_scale - self.point.lam * cost
         elif self._lacks_free(i):
-            cost, loss = max(self.point.cost - spent, price), self.point.loss
+            cost, loss = max(self.point.cost - spent, test_cost), self.point.loss
         most = float(self.costs.money(self.costs.total)) - spent if self.state.left is None else float(self.state.left[i])
-        cost, loss = max(min(cost, most), price), min(max(loss, 0.0), now)
+        cost, loss = max(min(cost, most), test_cost), min(max(loss, 0.0), now)
         # mistakes become rarer as the loss becomes smaller
         wrong = 1 - float(self.belief[i, self.best[i]])
         return Expected(cost, spent + cost, loss, 1 - wrong * (loss / now if now > 0 else 1.0))
@@ -189,11 +189,11 @@ class StepExplainer:
 
     def _because(self, i: int, why: tuple[Option, ...]) -> str:
         first, *others = why
-        if first.price == 0:
+        if first.cost == 0:
             return f"{first.test} is free, so it is asked before tests that cost something"
         if first.gain is None:
             return f"{first.test} is next in the order that every case follows here"
-        saves = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its price"
+        saves = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its cost"
         if others:
             saves += f"; {', '.join(f'{o.test} {o.gain:.3g}' for o in others)}"
         return saves if self.view.coming is None else f"{LACKS}; {saves}"

@@ -95,7 +95,7 @@ class PartialCase:
     def tell(self, test: str, value: Any, *, paid: bool = True, outside: bool | None = None) -> None:
         """The result of a test, asked or not: a value or, of a test that reveals several columns, {column: value}.
 
-        paid: whether it cost its price. outside: the value is right although training saw none like it; None: as the
+        paid: whether it cost something. outside: the value is right although training saw none like it; None: as the
         session says.
         """
         self._tell(test, value, paid, outside)

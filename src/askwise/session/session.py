@@ -18,7 +18,7 @@ from askwise.session.next_steps import next_steps
 from askwise.session.partial_case import PartialCase, at_budget
 from askwise.session.step import Step
 
-TRACE = "askwise-trace-1"
+TRACE = "askwise-trace-2"
 
 
 class Session(PartialCase):
@@ -99,8 +99,8 @@ class Session(PartialCase):
             if entry["do"] == "tell":
                 i, before = index[entry["test"]], costs.cost(held, free)[0]
                 held[0, i], free[0, i] = True, not entry["paid"] or i in self._everyone
-                price = float(costs.money(costs.cost(held, free)[0] - before))
-                entry = {**entry, "price": price, "asked": asked == entry["test"]}
+                cost = float(costs.money(costs.cost(held, free)[0] - before))
+                entry = {**entry, "cost": cost, "asked": asked == entry["test"]}
             elif entry["do"] == "undo" and (last := undoable.pop())["do"] == "tell":
                 held[0, index[last["test"]]] = free[0, index[last["test"]]] = False
             events.append({"do": entry["do"], **entry["step"].to_dict()} if "step" in entry else entry)

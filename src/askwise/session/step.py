@@ -11,8 +11,8 @@ class Option:
     """A test that could be next."""
 
     test: str
-    price: float
-    gain: float | None  # expected loss that going on with it saves against deciding now, less its price; None: not estimated
+    cost: float
+    gain: float | None  # expected loss that going on with it saves against deciding now, less its cost; None: not estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Step:
     """The next test (`decision` is None) or the decision (`test` is None)."""
 
     test: str | None
-    price: float | None  # what the test costs now
+    test_cost: float | None  # what the test costs now
     shared: float | None  # the part of it that is set-ups, which other tests share
     includes: tuple[str, ...]  # of a derived test: those that are carried out and paid for it
     decision: Any
@@ -48,7 +48,7 @@ class Step:
         e = self.expected
         return {
             "test": self.test,
-            "price": self.price,
+            "test_cost": self.test_cost,
             "shared": self.shared,
             "includes": list(self.includes),
             "decision": self.decision,
@@ -56,7 +56,7 @@ class Step:
             "probabilities": [
                 {"class": name, "probability": p, "loss": self.losses[name]} for name, p in self.probabilities.items()
             ],
-            "why": [{"test": o.test, "price": o.price, "gain": o.gain} for o in self.why],
+            "why": [{"test": o.test, "cost": o.cost, "gain": o.gain} for o in self.why],
             "reason": self.reason,
             "expected": {"cost": e.cost, "total": e.total, "loss": e.loss, "accuracy": e.accuracy},
             "cost": self.cost,

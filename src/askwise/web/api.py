@@ -23,7 +23,7 @@ from askwise.session.session import Session
 from askwise.session.step import Step
 from askwise.texts import encoded
 from askwise.web import bodies
-from askwise.web.bodies import Case, Error
+from askwise.web.bodies import CaseBody, ErrorBody
 from askwise.web.clients import address
 from askwise.web.logs import Log, Metrics
 from askwise.web.settings import Settings
@@ -58,15 +58,15 @@ class Service:
     def __post_init__(self) -> None:
         self.turns = Turns(lambda: self.metrics.begun - self.turns.begun)
 
-    async def long(self, request: Request, work: Callable[..., Any], *given: Any) -> Any:
+    async def long(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
         """What takes long is done in turns, beside the event loop."""
-        return await self.turns.run(address(request.scope), work, *given)
+        return await self.turns.run(address(request.scope), work, *arguments)
 
     def model(self, name: str) -> LearnedModel:
-        found = self.models.get(name)
-        if found is None:
+        model = self.models.get(name)
+        if model is None:
             raise Missing(f"there is no model {name[:60]!r}; {did_you_mean(name[:60], self.models)}")
-        return found
+        return model
 
     def asked(self, request: Request) -> tuple[str, LearnedModel]:
         """The model that a path names."""
@@ -115,8 +115,8 @@ def card(name: str, model: LearnedModel) -> dict[str, Any]:
         "total_cost": schema.costs.money(schema.costs.total),
         "known": list(model.known),
         "tests": [
-            {"test": test, "price": price, "columns": [field.to_dict() for field in model.form.fields(test)]}
-            for test, price in zip(schema.tests, alone, strict=True)
+            {"test": test, "cost": cost, "columns": [field.to_dict() for field in model.form.fields(test)]}
+            for test, cost in zip(schema.tests, alone, strict=True)
         ],
         "budget": str(model.budget),
         "expected": model.expected,
@@ -150,7 +150,7 @@ class StepBatcher:
                 done.set_result(step)
 
 
-def case_of(kind: type[AnyCase], model: LearnedModel, body: Case) -> AnyCase:
+def case_of(kind: type[AnyCase], model: LearnedModel, body: CaseBody) -> AnyCase:
     """The case that a request brings."""
     case = kind(model, **body.arguments)
     if body.stop:
@@ -162,18 +162,18 @@ def answer_of(case: PartialCase, step: Step) -> dict[str, Any]:
     return {"case_id": case.case_id, **step.to_dict()}
 
 
-def batch_of(model: LearnedModel, bodies_: list[Case | Error], breathe: Callable[[], None]) -> list[dict[str, Any]]:
+def batch_of(model: LearnedModel, requests: list[CaseBody | ErrorBody], breathe: Callable[[], None]) -> list[dict[str, Any]]:
     """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
     answers: list[dict[str, Any]] = []
-    for first in range(0, len(bodies_), AT_ONCE):
-        cases: list[PartialCase | Error] = []
-        for body in bodies_[first : first + AT_ONCE]:
+    for first in range(0, len(requests), AT_ONCE):
+        cases: list[PartialCase | ErrorBody] = []
+        for body in requests[first : first + AT_ONCE]:
             try:
-                cases.append(body if isinstance(body, Error) else case_of(PartialCase, model, body))
+                cases.append(body if isinstance(body, ErrorBody) else case_of(PartialCase, model, body))
             except InputError as error:
-                cases.append(Error(error=reworded(error, WORDS)))
+                cases.append(ErrorBody(error=reworded(error, WORDS)))
         steps = iter(next_steps([case for case in cases if isinstance(case, PartialCase)]))
-        answers += [case.model_dump() if isinstance(case, Error) else answer_of(case, next(steps)) for case in cases]
+        answers += [case.model_dump() if isinstance(case, ErrorBody) else answer_of(case, next(steps)) for case in cases]
         breathe()
     return answers
 
@@ -190,7 +190,7 @@ def _takes(model: type, examples: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[int | str, dict[str, Any]]:
-    said = {
+    meaning = {
         401: "The token is missing or wrong.",
         404: "There is no such model.",
         408: "The request did not arrive in time.",
@@ -203,7 +203,7 @@ def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[i
     body = {} if example is None else {"content": {"application/json": {"example": example}}}
     return {
         200: {"model": model, "description": words, **body},
-        **{n: {"model": Error, "description": said[n]} for n in (*errors, 401, 421, 429)},
+        **{n: {"model": ErrorBody, "description": meaning[n]} for n in (*errors, 401, 421, 429)},
     }
 
 
@@ -217,8 +217,8 @@ def examples_of(models: dict[str, LearnedModel]) -> tuple[dict[str, Any], Any]:
     test = first["test"] or model.schema.tests[0]
     fields = model.form.fields(test)
     value = {f.column: _typical(f) for f in fields}
-    told = {**case, "answers": {test: value if len(fields) > 1 else value[fields[0].column]}}
-    examples["answered"] = {"summary": f"The result of {test}", "value": told}
+    answered = {**case, "answers": {test: value if len(fields) > 1 else value[fields[0].column]}}
+    examples["answered"] = {"summary": f"The result of {test}", "value": answered}
     examples["refused"] = {"summary": f"{test} is not available", "value": {**case, "refused": [test]}}
     examples["budget"] = {"summary": "At most this much for this case", "value": {**case, "budget": model.expected["cost"]}}
     return examples, first
@@ -254,7 +254,7 @@ def routes(service: Service) -> APIRouter:
     }
     batcher = StepBatcher()
 
-    alive = {status: said for status, said in _gives(bodies.Health, "The service answers.").items() if status != 401}
+    alive = {status: words for status, words in _gives(bodies.HealthBody, "The service answers.").items() if status != 401}
 
     @router.get("/health", responses=alive, tags=["service"])
     async def health() -> Response:
@@ -267,32 +267,32 @@ def routes(service: Service) -> APIRouter:
         response_class=Response,
         responses={
             200: {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-            **{k: v for k, v in _gives(bodies.Health, "").items() if k != 200},
+            **{k: v for k, v in _gives(bodies.HealthBody, "").items() if k != 200},
         },
     )
     async def metrics() -> Response:
         """Counters in Prometheus' text format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    @router.get("/api/models", responses=_gives(bodies.Models, "All models."), tags=["models"])
+    @router.get("/api/models", responses=_gives(bodies.ModelsBody, "All models."), tags=["models"])
     async def models() -> Response:
         """The models of this service."""
         return to_json({"models": service.summaries})
 
-    @router.get(path, responses=_gives(bodies.ModelCard, "The model.", 404), tags=["models"], openapi_extra=named)
+    @router.get(path, responses=_gives(bodies.ModelCardBody, "The model.", 404), tags=["models"], openapi_extra=named)
     async def one_model(request: Request) -> Response:
-        """What a model asks, with prices and ranges, what it decides and what it is expected to cost."""
+        """What a model asks, with costs and ranges, what it decides and what it is expected to cost."""
         name, _ = service.asked(request)
         return to_json(service.cards[name])
 
     if service.settings.echo:
 
-        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.Trace, "What was sent."), include_in_schema=False)
+        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.TraceBody, "What was sent."), include_in_schema=False)
         async def echo(request: Request) -> Response:
             """What was sent: the cost of the service without its work, to measure against."""
             return to_json(bodies.read_case(await request.body()).arguments)
 
-    answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
+    answer = _gives(bodies.StepBody, "A question or the decision.", *wrong, example=first)
 
     def read(kind: type[AnyCase], request: Request, model: LearnedModel, body: bytes) -> AnyCase:
         case = bodies.read_case(body)
@@ -306,7 +306,7 @@ def routes(service: Service) -> APIRouter:
         large: AnyCase = await service.long(request, read, kind, request, model, body)
         return large
 
-    @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(Case, examples), **named})
+    @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(CaseBody, examples), **named})
     async def next_step(request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
         name, model = service.asked(request)
@@ -319,8 +319,8 @@ def routes(service: Service) -> APIRouter:
     @router.post(
         f"{path}/trace",
         tags=["cases"],
-        responses=_gives(bodies.Trace, "The record.", *wrong),
-        openapi_extra={**_takes(Case, examples), **named},
+        responses=_gives(bodies.TraceBody, "The record.", *wrong),
+        openapi_extra={**_takes(CaseBody, examples), **named},
     )
     async def trace(request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
@@ -332,12 +332,12 @@ def routes(service: Service) -> APIRouter:
     many = {"many": {"summary": "Two cases", "value": {"cases": [examples["start"]["value"], examples["answered"]["value"]]}}}
 
     def all_steps(request: Request, name: str, model: LearnedModel, body: bytes) -> Response:
-        given = bodies.read_batch(body)
+        batch = bodies.read_batch(body)
         most = service.settings.limits.max_cases
-        if len(given.cases) > most:
-            raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
-        service.saw(request, [case.model_dump() if isinstance(case, Error) else case.arguments for case in given.cases])
-        steps = batch_of(model, given.cases, service.turns.breathe)
+        if len(batch.cases) > most:
+            raise InputError(f"there are {len(batch.cases)} cases; one request may hold {most}")
+        service.saw(request, [case.model_dump() if isinstance(case, ErrorBody) else case.arguments for case in batch.cases])
+        steps = batch_of(model, batch.cases, service.turns.breathe)
         for kind in ("ask", "decide"):
             n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
             service.metrics.answer(name, kind, n)
@@ -346,14 +346,14 @@ def routes(service: Service) -> APIRouter:
     @router.post(
         f"{path}/batch",
         tags=["cases"],
-        responses=_gives(bodies.Steps, "One step for each case.", *wrong),
-        openapi_extra={**_takes(bodies.Batch, many), **named},
+        responses=_gives(bodies.StepsBody, "One step for each case.", *wrong),
+        openapi_extra={**_takes(bodies.BatchBody, many), **named},
     )
     async def batch(request: Request) -> Response:
         """The next steps of many cases, which is faster than one after the other."""
         name, model = service.asked(request)
-        found: Response = await service.long(request, all_steps, request, name, model, await request.body())
-        return found
+        response: Response = await service.long(request, all_steps, request, name, model, await request.body())
+        return response
 
     return router
 

@@ -1,4 +1,4 @@
-"""What is expected, set right by what came."""
+"""Forecasts, corrected by what happened."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def test_without_evidence_forecasts_stay_as_they_are(run):
     assert calibration.fitted(run.family, noisy(10, 0), [], FamilyConfig()) == pytest.approx(forward.uncalibrated())
 
 
-def test_prices_and_budgets_change_the_map():
+def test_tradeoffs_and_budgets_change_the_map():
     one = np.ones(1)
     plain = forward.forecast_inputs(one, 2 * one, 3 * one, 4 * one, 0.0, 0.0)[0]
     assert plain.tolist() == [1, 1, 2, 3, 4] + 10 * [0]
@@ -75,11 +75,11 @@ def test_on_new_cases_means_come_true(run, cap):
     assert cost == pytest.approx(paid, rel=0.2)
 
 
-def test_a_wrong_judge_is_set_right(run):
-    """Whatever the judge says of the end, the map finds it out."""
+def test_a_wrong_value_head_is_corrected(run):
+    """Whatever the value head says of the final loss, the map corrects it."""
     learned, problem = run.family, noisy(600, 1)
     wrong = {k: v.copy() for k, v in run.weights.items()}
-    wrong["value_head.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, in stakes
+    wrong["value_head.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, scaled
     lied = type(learned)(wrong, learned.scale, learned.rank, learned.loss, learned.owner, learned.alone)
     assert measure(problem, lied.policy(0.01), None) == measure(problem, learned.policy(0.01), None)
     told = calibration.fitted(lied, problem, [(0.01, None), (0.05, None)], FamilyConfig())

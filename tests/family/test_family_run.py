@@ -162,7 +162,7 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
     assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())
 
 
-def test_fine_stripes_are_learned_from_waves_rather_than_bins():
+def test_fine_stripes_are_learned_from_fourier_features_rather_than_bins():
     rng = np.random.default_rng(0)
     schema = Schema.build(["x", "y"], [0, 1])
 

@@ -42,17 +42,17 @@ def some_states(problem: Problem, seed=0, cap=None) -> State:
     return Cases(problem, np.arange(len(problem)), mask, cap).observe()
 
 
-# ------------------------------------------------------------------ prices and budgets as inputs
+# ------------------------------------------------------------------ tradeoffs and budgets as inputs
 
 
-def test_price_and_budget_lie_on_axes_of_hats():
+def test_tradeoff_and_budget_are_shown_as_hat_functions():
     HATS = DESIGN.knots
     scale = Scale(loss_scale=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
     lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / (HATS - 1))])
     found = scale.conditions(lam, np.array([1.0, 100.0, 99.999, 0.0]))
     assert found.shape == (4, 2 * HATS + 1)
     assert found[:, :HATS].sum(1) == pytest.approx(1)
-    assert found[0, 0] == found[1, 0] == found[2, HATS - 1] == 1  # a price of 0 is the least price
+    assert found[0, 0] == found[1, 0] == found[2, HATS - 1] == 1  # a tradeoff of 0 is the least one
     assert found[3, 1:3] == pytest.approx([0.5, 0.5], abs=1e-6)
     assert found[:, -1].tolist() == [0, 1, 0, 0]  # as much as everything costs is as good as no budget
     assert found[1, HATS:-1].tolist() == [0] * HATS
@@ -64,7 +64,9 @@ def test_price_and_budget_lie_on_axes_of_hats():
 
 
 @pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes"])
-@pytest.mark.parametrize("shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "frequencies": 2}], ids=["as they are", "bins", "waves"])
+@pytest.mark.parametrize(
+    "shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "frequencies": 2}], ids=["as they are", "bins", "frequencies"]
+)
 def test_the_runtime_without_torch_says_the_same(name, shown):
     w, data, _ = VARIANTS[name]
     t = finished(trainer(w.problem(**data), TINY.but(**shown)))
@@ -106,7 +108,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
             assert without_torch == pytest.approx(value.numpy(), abs=1e-5), field
 
 
-def test_waves_are_as_wide_as_what_most_values_span_and_two_values_need_none():
+def test_fourier_features_span_what_most_values_span_and_two_values_need_none():
     rng = np.random.default_rng(0)
     X = np.stack([rng.normal(5, 10, 4_000), rng.integers(0, 2, 4_000), np.full(4_000, 7.0)], 1)
     schema, y = Schema.build(["x", "yes", "same"], [0, 1]), np.arange(4_000) % 2
@@ -128,7 +130,7 @@ def test_what_can_still_be_paid_after_a_test():
     assert affordable(np.ones(65), np.ones((4, 65)), None).shape == (4, 0)
 
 
-def test_scores_count_by_how_far_they_are_behind_the_best_legal_one():
+def test_logit_gaps_are_measured_from_the_best_legal_test():
     scores, legal = np.array([[3.0, 1, 2, -9], [1, 2, 3, 4]]), np.array([[0, 1, 1, 1], [0, 0, 0, 0]], bool)
     assert candidates_and_gaps(scores, legal)[1].tolist() == [[0, 1, 0, 5], [0, 0, 0, 0]]
 
@@ -152,7 +154,7 @@ def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
     assert scale.cost_bound(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
 
 
-def test_of_many_tests_the_eight_with_the_largest_scores_are_proposed_if_they_can_be_had():
+def test_of_many_tests_the_eight_legal_ones_with_the_largest_logits_are_candidates():
     rng = np.random.default_rng(0)
     scores, legal = rng.random((50, 30)), rng.random((50, 30)) < rng.random((50, 1))
     for mine, values, can in zip(candidates_and_gaps(scores, legal)[0], scores, legal, strict=True):
@@ -265,7 +267,7 @@ def test_rows_are_drawn_by_weight():
 # ------------------------------------------------------------------ a problem whose answer is known
 
 
-def test_one_training_serves_every_price_and_every_hard_budget():
+def test_one_training_serves_every_tradeoff_and_every_hard_budget():
     # `a` is the label, `b` is noise, `c` is nearly always right and cheap
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=1_000)

@@ -6,8 +6,27 @@ import re
 from collections.abc import Iterable
 
 MARKS = (".", ",")
-_ABSENT = "- -- --- . * ? na n/a n.a. n.a nd n.d. nan none null nil unknown missing k.a."
-_MISSING = {"", "not done", "not known", "k. a.", *_ABSENT.split()}
+_MISSING = {
+    "",
+    "-",
+    "--",
+    "---",
+    ".",
+    "*",
+    "?",
+    "na",
+    "n/a",
+    "n.a.",
+    "n.a",
+    "nd",
+    "n.d.",
+    "nan",
+    "none",
+    "null",
+    "nil",
+    "unknown",
+}
+_MISSING |= {"missing", "not done", "not known", "k.a.", "k. a."}
 
 
 def _pattern(mark: str) -> str:

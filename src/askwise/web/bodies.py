@@ -17,7 +17,7 @@ Label = Annotated[JsonValue, WithJsonSchema({"anyOf": SCALARS})]
 Name = Annotated[str, Field(max_length=1000)]
 
 
-class CaseBody(BaseModel):
+class Case(BaseModel):
     """A case: everything that is known about it so far. Nothing is kept between two requests."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -41,8 +41,8 @@ class CaseBody(BaseModel):
     stop: bool = Field(False, description="Decide now.")
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Those of a `PartialCase`."""
+    def session(self) -> dict[str, Any]:
+        """The arguments of `Model.session`."""
         return {
             "known": self.known,
             "answers": self.answers,
@@ -53,72 +53,72 @@ class CaseBody(BaseModel):
         }
 
 
-class ClassProbabilityBody(BaseModel):
+class ClassProbability(BaseModel):
     name: Label = Field(serialization_alias="class")
     probability: float
     loss: float = Field(description="Expected if it were decided for this class now. The class with the least is decided.")
 
 
-class OptionBody(BaseModel):
+class Option(BaseModel):
     test: str
-    cost: float = Field(description="What the test costs now.")
-    gain: float | None = Field(description="Expected loss that it saves beyond its cost; null if it is not estimated.")
+    price: float = Field(description="What the test costs now.")
+    gain: float | None = Field(description="Expected loss that it saves beyond its price; null if it is not estimated.")
 
 
-class ExpectedBody(BaseModel):
+class Expected(BaseModel):
     cost: float = Field(description="Still to be paid.")
     total: float = Field(description="Paid at the end.")
     loss: float = Field(description="Of the decision at the end.")
     accuracy: float
 
 
-class StepBody(BaseModel):
+class Step(BaseModel):
     """The next test, or the decision. One of `test` and `decision` is null."""
 
     case_id: str
     test: str | None = Field(description="The test to carry out next.")
-    test_cost: float | None = Field(description="What that test costs now.")
-    shared: float | None = Field(description="The part of it that other tests share.")
+    price: float | None
+    shared: float | None = Field(description="The part of the price that other tests share.")
     includes: list[str] = Field(description="Tests that are carried out and paid with it, since it is computed from them.")
     decision: Label | None = Field(description="The class that is decided.")
     probability: float | None = Field(description="Of the decision.")
-    probabilities: list[ClassProbabilityBody]
-    why: list[OptionBody] = Field(description="The chosen test first, then its runners-up.")
+    probabilities: list[ClassProbability]
+    why: list[Option] = Field(description="The chosen test first, then its runners-up.")
     reason: str
-    expected: ExpectedBody
+    expected: Expected
     cost: float = Field(description="Paid so far.")
     left: float | None = Field(description="Of the budget.")
 
 
-class ErrorBody(BaseModel):
+class Error(BaseModel):
     """What was wrong, in one sentence."""
 
     error: str
 
 
-def _alone(case: Any) -> CaseBody | ErrorBody:
+def _alone(given: Any) -> Case | Error:
     """One case of many, or what is wrong with it: the others go on."""
     try:
-        return _CASE.validate_python(case)
+        return _CASE.validate_python(given)
     except ValidationError as error:
-        return ErrorBody(error=sentence(error, CaseBody, "the case"))
+        return Error(error=sentence(error, Case, "the case"))
 
 
-class BatchBody(BaseModel):
+class Batch(BaseModel):
     """Many cases, answered together."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    cases: list[Annotated[CaseBody | ErrorBody, PlainValidator(_alone, json_schema_input_type=CaseBody)]]
+    cases: list[Annotated[Case | Error, PlainValidator(_alone, json_schema_input_type=Case)]]
 
 
-class StepsBody(BaseModel):
+class Steps(BaseModel):
     """One for each case of the batch, in its order."""
 
-    steps: list[StepBody | ErrorBody]
+    steps: list[Step | Error]
 
 
-class TraceBody(BaseModel):
+class Trace(BaseModel):
     """The record of a case, which `askwise.Session.replay` reads."""
 
     model_config = ConfigDict(extra="allow")
@@ -129,7 +129,7 @@ class TraceBody(BaseModel):
     decision: Label | None
 
 
-class ColumnBody(BaseModel):
+class Column(BaseModel):
     column: str
     kind: str = Field(description="number, boolean, time, category or ordinal")
     categories: list[str]
@@ -139,15 +139,15 @@ class ColumnBody(BaseModel):
     whole: bool
 
 
-class TestBody(BaseModel):
+class Test(BaseModel):
     __test__ = False  # pytest: this is none of yours
 
     test: str
-    cost: float = Field(description="When nothing has been paid yet.")
-    columns: list[ColumnBody]
+    price: float = Field(description="When nothing has been paid yet.")
+    columns: list[Column]
 
 
-class MeasureBody(BaseModel):
+class Measured(BaseModel):
     """Figures that were measured on cases that the fit kept apart, and their standard errors."""
 
     cost: float
@@ -159,11 +159,11 @@ class MeasureBody(BaseModel):
     accuracy_error: float
 
 
-class PointBody(MeasureBody):
+class Point(Measured):
     lam: float
 
 
-class SummaryBody(BaseModel):
+class Summary(BaseModel):
     """A model, in short."""
 
     name: str
@@ -178,11 +178,11 @@ class SummaryBody(BaseModel):
     measured_on: int = Field(description="How many cases these were measured on.")
 
 
-class ModelsBody(BaseModel):
-    models: list[SummaryBody]
+class Models(BaseModel):
+    models: list[Summary]
 
 
-class ModelCardBody(BaseModel):
+class ModelCard(BaseModel):
     """A model: what it asks, decides and is expected to cost."""
 
     name: str
@@ -190,20 +190,20 @@ class ModelCardBody(BaseModel):
     unit: str
     total_cost: float
     known: list[str] = Field(description="Tests that it takes for known by everyone.")
-    tests: list[TestBody]
+    tests: list[Test]
     budget: str
-    expected: MeasureBody
-    frontier: list[PointBody]
+    expected: Measured
+    frontier: list[Point]
     bought: dict[str, float] | None = Field(description="How often each test is bought; null if it was not recorded.")
 
 
-class HealthBody(BaseModel):
+class Health(BaseModel):
     status: str
     version: str
     models: int
 
 
-_CASE, _BATCH = TypeAdapter(CaseBody), TypeAdapter(BatchBody)
+_CASE, _BATCH = TypeAdapter(Case), TypeAdapter(Batch)
 _VALUES = "an object of values by test"
 RIGHT = {
     "known": _VALUES,
@@ -217,15 +217,15 @@ RIGHT = {
 }
 
 
-def read_case(body: bytes) -> CaseBody:
+def read_case(body: bytes) -> Case:
     """One case of a request, or a sentence."""
-    case: CaseBody = _read(_CASE, body, CaseBody)
+    case: Case = _read(_CASE, body, Case)
     return case
 
 
-def read_batch(body: bytes) -> BatchBody:
+def read_batch(body: bytes) -> Batch:
     """Many cases of a request, or a sentence. Cases that cannot be used are among them, as errors."""
-    batch: BatchBody = _read(_BATCH, body, BatchBody)
+    batch: Batch = _read(_BATCH, body, Batch)
     return batch
 
 
@@ -242,18 +242,18 @@ def sentence(error: ValidationError, model: type[BaseModel], whole: str) -> str:
     first = max((e for e in errors if e["loc"][:1] == errors[0]["loc"][:1]), key=lambda e: len(e["loc"]))  # the most telling
     if first["type"] == "json_invalid":
         return f"{whole} is not JSON: {first['msg'][0].lower() + first['msg'][1:]}"
-    value, loc = _short(first.get("input")), first["loc"]
+    given, loc = _short(first.get("input")), first["loc"]
     if not loc:
-        return f"{whole} is {value}; it must be an object with the fields {', '.join(model.model_fields)}"
+        return f"{whole} is {given}; it must be an object with the fields {', '.join(model.model_fields)}"
     name = str(loc[0])
     if first["type"] == "extra_forbidden":
         return f"there is no field {name[:60]!r}; {did_you_mean(name[:60], model.model_fields)}"
     if first["type"] == "missing":
         return f"there is no field {name!r}; it must be {RIGHT[name]}"
     if RIGHT[name] == _VALUES and len(loc) > 1:
-        return f"{name} holds {value} for {str(loc[1])[:60]!r}; it must be a text, a finite number, true or false"
+        return f"{name} holds {given} for {str(loc[1])[:60]!r}; it must be a text, a finite number, true or false"
     holds = any(isinstance(part, int) for part in loc)  # the place in a list; other parts are names of types
-    return f"{name} {'holds' if holds else 'is'} {value}; it must be {RIGHT[name]}"
+    return f"{name} {'holds' if holds else 'is'} {given}; it must be {RIGHT[name]}"
 
 
 def _short(value: Any) -> str:

@@ -58,21 +58,21 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def checked_proxies(addresses: list[str]) -> Proxies:
+def checked_proxies(given: list[str]) -> Proxies:
     """The addresses of `--trusted-proxy`; each may be a network."""
-    networks = []
-    for text in addresses:
+    found = []
+    for text in given:
         try:
-            networks.append(ip_network(text, strict=False))
+            found.append(ip_network(text, strict=False))
         except ValueError:
             raise InputError(f"--trusted-proxy is {text!r}; it must be an address such as 10.0.0.5 or 10.0.0.0/8") from None
-    return tuple(networks)
+    return tuple(found)
 
 
 def parsed(address: str) -> IPv4Address | IPv6Address:
     """An address. A socket that takes both sorts, as of `--host ::`, writes 10.0.0.5 as ::ffff:10.0.0.5."""
-    plain = ip_address(address)
-    return getattr(plain, "ipv4_mapped", None) or plain
+    found = ip_address(address)
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def is_trusted(address: str, proxies: Proxies) -> bool:

@@ -5,13 +5,13 @@ import pytest
 
 from askwise.core.budget import Tradeoff
 from askwise.core.cases import State
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluation import evaluate
 
 
-class BuyFirstThenSayItsValue:
+class BuyFirstThenSayItsValue(Policy):
     """Buys b, then says class 1 where b is positive."""
 
     def act(self, state: State) -> Choice:
@@ -40,7 +40,7 @@ def test_without_labels_there_is_no_accuracy() -> None:
         _ = report.accuracy
 
 
-class BuyFirstThenAsk:
+class BuyFirstThenAsk(Policy):
     """Buys b, then asks the existing classifier."""
 
     def act(self, state: State) -> Choice:

@@ -19,7 +19,7 @@ from askwise import AverageBudget, Budget, HardBudget, Problem, Schema, Tradeoff
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.errors import InputError
 from askwise.evaluation import evaluate
 from askwise.gym import AgentPolicy, CostlyEnv, CostlyVectorEnv
@@ -63,7 +63,7 @@ def blood(**more) -> Problem:
 
 
 @dataclass
-class Script:
+class Script(Policy):
     """Takes prescribed actions."""
 
     actions: list[int]
@@ -163,7 +163,7 @@ def test_a_case_by_hand() -> None:
     assert info["action_mask"].tolist() == [1, 1, 1, 0, 0, 1]
     assert (terminated, truncated) == (False, False)
     assert info["cost"] == pytest.approx(0.3)
-    env.price = 1.0
+    env.lam = 1.0
     seen, reward, terminated, truncated, info = env.step(2)  # the classifier pays for t4, and is wrong
     np.testing.assert_allclose(seen, [0, 2, 3, 0, 1, 1, 0.2 / 2], rtol=1e-6)
     assert reward == pytest.approx(-0.7 - 2)
@@ -172,22 +172,22 @@ def test_a_case_by_hand() -> None:
     assert info["cost"] == pytest.approx(1.0)
 
 
-def test_the_price_is_that_of_the_budget() -> None:
-    assert CostlyEnv(blood(), Tradeoff(0.25) & HardBudget(1)).price == 0.25
+def test_the_tradeoff_is_that_of_the_budget() -> None:
+    assert CostlyEnv(blood(), Tradeoff(0.25) & HardBudget(1)).lam == 0.25
     # only a hard budget: what the engine trains with, which does no more than break ties; 5 and 2 are at stake
-    assert CostlyVectorEnv(blood(), HardBudget(1)).price == pytest.approx(1e-3 * 3.5 / 2)
+    assert CostlyVectorEnv(blood(), HardBudget(1)).lam == pytest.approx(1e-3 * 3.5 / 2)
     for budget in (Budget(), AverageBudget(1), AverageBudget(1) & HardBudget(2)):
-        with pytest.raises(InputError, match="needs a price"):
+        with pytest.raises(InputError, match="needs a tradeoff"):
             CostlyEnv(blood(), budget)
     for wrong in (None, 0.5):
         with pytest.raises(InputError, match=rf"budget is {wrong}; it must be Tradeoff\(lam\)"):
             CostlyVectorEnv(blood(), wrong)
     for env in (CostlyEnv(blood(), Tradeoff(0.25)), CostlyVectorEnv(blood(), Tradeoff(0.25))):
-        for price in ("x", float("nan"), float("inf"), -1, None, True):
-            with pytest.raises(InputError, match=f"price is {price!r}; it must be a finite number, 0 or more"):
-                env.price = price
-        env.price = np.float32(0.5)
-        assert env.price == 0.5
+        for lam in ("x", float("nan"), float("inf"), -1, None, True):
+            with pytest.raises(InputError, match=f"lam is {lam!r}; it must be a finite number, 0 or more"):
+                env.lam = lam
+        env.lam = np.float32(0.5)
+        assert env.lam == 0.5
     with pytest.raises(InputError, match="no target"):
         CostlyEnv(replace(plain(), y=None), Tradeoff(1))
 
@@ -392,14 +392,14 @@ def test_the_example_is_a_method_of_a_plan(tmp_path: Path) -> None:
     plan.write_text("""
 minutes = 0.03
 methods = ["examples.maskable_ppo"]
-budgets = [{ price = 0.05 }, { hard = 3 }, { average = 3 }]
+budgets = [{ tradeoff = 0.05 }, { hard = 3 }, { average = 3 }]
 data = [{ name = "wine" }]
 """)
     command = [sys.executable, "-m", "askwise", "bench", str(plan), "--out", str(tmp_path / "rows.jsonl"), "--processes", "1"]
     subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent)
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     found = {kind: row for row in rows for kind in row["task"]["budget"]}
-    price, hard, average = (found[kind] for kind in ("price", "hard", "average"))
-    assert price["status"] == hard["status"] == "done"
+    tradeoff, hard, average = (found[kind] for kind in ("tradeoff", "hard", "average"))
+    assert tradeoff["status"] == hard["status"] == "done"
     assert hard["most"] <= 3
     assert "MaskablePPO cannot aim at" in average["why"]

@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from askwise.core.budget import Budget, HardBudget, Tradeoff
-from askwise.core.policy import class_values
 from askwise.core.problem import Problem
 from askwise.evaluation import Report
 from askwise.facade import Model
 from askwise.family.conditions import Scale
 from askwise.family.config import FamilyConfig
+from askwise.learning import learn
 from askwise.methods import exact
-from askwise.model.learn import learn
 from benchmarks import rows
 from benchmarks.known_optima.small_problems import small_problem
 
@@ -44,9 +43,8 @@ def one(seed: int) -> rows.Row:
     learned = learn("family", problem, problem.take(np.repeat(np.arange(len(problem)), 2)), Budget(), CONFIG, seed, 1)
     seconds = time.monotonic() - began
     model = Model(
-        problem.schema, None, problem.loss, class_values(problem), learned.result.points, Budget(), Budget(),
-        (), seed, "", learned.facts,
-        family=learned.result.shared,
+        problem.schema, None, problem.loss, learned.at_once, learned.points, Budget(), Budget(), (), seed, "", learned.facts,
+        family=learned.family,
     )  # type: ignore[arg-type]  # fmt: skip
     scale, costs = Scale.of(problem), problem.schema.costs
     nothing = float(exact.Exact(problem).nothing().loss)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from askwise.methods import exact
-from askwise.paper import run as paper
+from askwise.methods import exact, paper
 from askwise.paper.config import TrainConfig
-from askwise.paper.select import expected_for
 from benchmarks.known_optima.small_problems import SmallProblem, small_problem
 
 SETTINGS = ("lambda", "hard", "average")
@@ -31,7 +29,7 @@ def regret(small: SmallProblem, setting: str, config: TrainConfig = CONFIG, seed
     nothing = exact.Exact(problem).nothing()
     lam = budget.lam or 0.0
     run = paper.run(problem, problem, budget, config, seed)
-    learned = expected_for(run, budget)
+    learned = run.expected
 
     def objective(loss: float, cost: float) -> float:
         return loss + lam * cost
@@ -42,7 +40,7 @@ def regret(small: SmallProblem, setting: str, config: TrainConfig = CONFIG, seed
     row = {
         "seed": small.seed, "kind": small.kind, "tests": problem.schema.n_tests, "setting": setting, "budget": str(budget),
         "optimum_cost": float(optimum.cost), "optimum_loss": float(optimum.loss), "cost": learned.cost, "loss": learned.loss,
-        "regret": absolute / span if span > 1e-9 else absolute, "absolute": absolute, "steps": run.history[-1].step,
+        "regret": absolute / span if span > 1e-9 else absolute, "absolute": absolute, "steps": run.history.records[-1].step,
         "stopped": run.stopped, "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
     row["ok"] = bool(row["regret"] <= 0.03 or absolute <= 0.004)

@@ -19,7 +19,7 @@ import numpy as np
 from askwise.core.budget import AverageBudget, Tradeoff
 from askwise.paper.config import TrainConfig
 from askwise.plots.canvas import empty, legend, save, tidy
-from askwise.plots.lines import look
+from askwise.plots.cost_score import look
 from benchmarks import rows
 from benchmarks.engine.run import CONFIG, course, draw
 

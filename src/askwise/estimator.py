@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from askwise.core.arrays import Array, Doubles, Ints
+from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.parameters import Choice, Either, Instance, OrNone, Real, Size, Whole, checked_attributes
-from askwise.core.policy import class_values
-from askwise.core.problem import Problem, Schema
-from askwise.errors import InputError, RowError
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
+from askwise.learning import check, learn
 from askwise.model.acquisitions import AcquisitionReport
-from askwise.model.learn import check, learn
 from askwise.model.purchases import measure_usage
 from askwise.paper.config import TrainConfig
 from askwise.tables import doubts
-from askwise.tables.encoding import SCALING, Encoding
-from askwise.tables.external import answers, features, needed
-from askwise.tables.fit_inputs import known_of, seed_of, target_of, weights_of
-from askwise.tables.frames import _array, columns_of
-from askwise.tables.splits import schema_of, stratified
+from askwise.tables.encoding import SCALING
+from askwise.tables.external import features
+from askwise.tables.fit_inputs import seed_of, table_of, weights_of
+from askwise.tables.preparation import Preparation, Prepared
 from askwise.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -41,62 +38,81 @@ SECONDS = Real(at_least=0, infinite=True, noun="a number of seconds")
 SEED = Either(Whole(at_most=2**62 - 1), Instance(np.random.RandomState, "a RandomState"))
 
 
-class Prepared(NamedTuple):
-    """What training begins with."""
-
-    problem: Problem  # rows to learn from
-    validation: Problem  # rows to choose by
-    encoding: Encoding
-    known: tuple[str, ...]  # what everyone knows
-    seed: int
-    classes: Array
-    validation_rows: Ints  # which rows were kept apart; none where there are too few
-
-
 class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns which test to buy next, and when to stop and decide.
 
     Parameters
     ----------
-    costs : dict, pandas Series or array, optional
-        Price of each test, by name or in the order of the tests. Without it every column costs 1.
-    budget : Budget, optional
-        `Tradeoff(lam)`, `AverageBudget(b)`, `HardBudget(b)` or `AverageBudget(b) & HardBudget(h)`. Without it the whole frontier
-        is learned, and the model works at its cheapest point within one standard error of the best validation score.
-    reveals : dict, optional
-        {test: columns it yields}; every other column is a test of its own.
-    setup : dict, optional
-        {name: (price, tests that share it)}.
-    derived : dict, optional
-        {test: tests it is computed from}.
-    loss : array of shape (n_classes, n_classes), frame or dict, optional
-        loss[truth, decision], classes sorted; as a frame, or {truth: {decision: loss}}, by name. 0/1 loss by default.
-    class_weight : dict or 'balanced', optional
+    costs : dict, pandas.Series or array-like, default=None
+        Cost of each test, by name or in the order of the tests. Without it every test costs 1.
+    budget : Budget, default=None
+        `Tradeoff(lam)`, `AverageBudget(b)`, `HardBudget(b)` or `AverageBudget(b) & HardBudget(h)`. Without it the whole
+        frontier is learned, and the model works at its cheapest point within one standard error of the best validation score.
+    reveals : dict, default=None
+        {test: columns it yields}. Every other column is a test of its own.
+    setup : dict, default=None
+        {name: (cost, tests that share it)}: a cost that is paid once, such as a blood draw.
+    derived : dict, default=None
+        {test: tests it is computed from}. It costs what is unpaid of these.
+    loss : array-like of shape (n_classes, n_classes), DataFrame or dict, default=None
+        `loss[truth, decision]`, classes sorted; a DataFrame or {truth: {decision: loss}} goes by name. 0/1 loss by default.
+    class_weight : dict or 'balanced', default=None
         Multiplies the losses of cases of a class.
-    known : sequence of names, or boolean mask of shape (n_rows, n_tests)
+    known : sequence of str, or bool array of shape (n_rows, n_tests), default=()
         Tests that are free for everyone, or what each case of the fit knows at its start.
-    external : fitted classifier or Recorded, optional
-        One more way to decide; it pays for the tests it still needs. `Recorded(column, needs=None)`: its answers are in a column.
-    categorical : sequence of names
-        Columns of numbers that are only names, and have no order.
-    scaling : {'columns', 'one', 'none'}
-        Each column by its mean and deviation, all by one mean and deviation (as for pixels), or not at all.
-    network : callable, optional
+    external : fitted classifier or Recorded, default=None
+        One more way to decide. It pays for the tests that it still needs.
+    categorical : sequence of str, default=()
+        Columns of numbers that are only names and have no order.
+    scaling : {'columns', 'one', 'none'}, default='columns'
+        Each column by its mean and deviation, all columns by one mean and deviation (as for pixels), or not at all.
+    network : callable, default=None
         Makes an encoder of your own, see `askwise.components.encoders.Encoder`.
-    n_restarts : int
+    n_restarts : int, default=1
         Trains so many times and keeps the best on validation rows.
-    algorithm : {'family', 'paper'}
-        One training for every price and every budget, or the paper's, which learns for one budget.
-    config : FamilyConfig or TrainConfig, optional
-        All settings of training; by default they follow from the size of the data.
-    validation_fraction : float
+    algorithm : {'family', 'paper'}, default='family'
+        One training for every tradeoff and every budget, or the paper's, which learns for one budget.
+    config : FamilyConfig or TrainConfig, default=None
+        All settings of training. By default they follow from the size of the data.
+    validation_fraction : float, default=0.25
         Share of the rows that is kept for choosing.
-    time_limit : float, optional
-        Seconds for each training. Without it training is counted in steps and the result depends on the seed alone.
-    unit : str
-        Of the prices, for showing.
-    random_state : int, RandomState or None
-    verbose : int
+    time_limit : float, default=None
+        Seconds for each training. Without it training is counted in steps, and the result depends on the seed alone.
+    unit : str, default=''
+        Of the costs, for showing.
+    random_state : int, RandomState or None, default=None
+        Seed of the split, the training and the draws of a mixture.
+    verbose : int, default=0
+        Above 0, training tells how it goes.
+
+    Attributes
+    ----------
+    model_ : askwise.facade.Model
+        The trained model, which `save` writes.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    validation_rows_ : ndarray of int
+        The rows that were kept apart for choosing; empty where there were too few.
+    n_features_in_ : int
+        Columns of the table.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where the table had names.
+
+    See Also
+    --------
+    askwise.load : Reads a saved model.
+    askwise.Session : One case, question by question.
+
+    Examples
+    --------
+    >>> from askwise import AverageBudget, CostlyClassifier
+    >>> from askwise.datasets.named import raw
+    >>> wine = raw("wine")
+    >>> classifier = CostlyClassifier(budget=AverageBudget(3), random_state=0).fit(wine.table, wine.y)
+    >>> classifier.predict(wine.table[:2]).tolist()
+    ['class_0', 'class_0']
+    >>> classifier.acquire(wine.table[:1]).tests  # doctest: +SKIP
+    [('color_intensity', 'flavanoids')]
     """
 
     def __init__(
@@ -155,8 +171,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return super()._repr_html_inner()
         return f"<pre>{escape(repr(self))}</pre>" + self.model_._repr_html_()
 
-    def _repr_mimebundle_(self, **how: Any) -> Any:
-        shown = super()._repr_mimebundle_(**how)
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        shown = super()._repr_mimebundle_(**options)
         return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
 
     # ------------------------------------------------------------------ learning
@@ -164,8 +180,31 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callable[[Any], None] | None = None, **run: Any
     ) -> CostlyClassifier:
-        """Learns from rows. In learning, choosing and measuring a row of weight 3 counts as three such rows, one of weight 0 not
-        at all. `callback` gets every interim measurement; `run` goes to the method's `run` (save, resume, ...)."""
+        """Learns from rows.
+
+        Parameters
+        ----------
+        X : DataFrame, dict of columns or array-like of shape (n_rows, n_columns)
+            Numbers, categories, truths or dates; what is missing is NaN, None or NA.
+        y : array-like of shape (n_rows,)
+            The classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            In learning, choosing and measuring a row of weight 3 counts as three such rows, one of weight 0 not at all.
+        callback : callable, default=None
+            Gets every interim measurement.
+        **run
+            `save` and `resume`: a function that stores the state of training, and a state to go on from.
+
+        Returns
+        -------
+        CostlyClassifier
+            Itself.
+
+        Raises
+        ------
+        AskwiseError
+            For rows, costs or settings that cannot be used. The message says what would be right.
+        """
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         ready = self._prepared(X, y, sample_weight)
@@ -177,154 +216,160 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
-        self._check_settings()
-        X = self._check(X, reset=True)
-        y = target_of(y, len(X))
-        weight = weights_of(sample_weight, len(y))
-        counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-        if weight is not None and np.ptp(weight[counted]) == 0:  # rows that count all count alike
-            weight = None
-        classes = np.unique(y[counted])
-        if len(classes) < 2:
-            those = "rows" if len(counted) == len(y) else "rows with a weight above 0"
-            raise InputError(f"all {those} are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
-        seed = seed_of(self.random_state)
-        train, validation = (counted[rows] for rows in self._rows(y[counted], seed))
-        encoding = Encoding.fit(
-            features(self.external, X), scaling=self.scaling, categorical=listed(self.categorical), rows=train
-        )
-        schema = self._schema(encoding, classes)
-        external = None
-        if self.external is not None:
-            external = answers(self.external, X, schema, encoding.transform(X), encoding.columns)
-        everyone, masked = known_of(self.known, (len(X), schema.n_tests))
-
-        def part(rows: Ints) -> Problem:
-            mask = (list(everyone) or None) if masked is None else masked[rows]
-            more: dict[str, Any] = {"weight": None if weight is None else weight[rows]}
-            more |= {"external": None if external is None else external[rows], "known": mask, "loss": self.loss}
-            encoded = encoding.transform(X, rows=rows)
-            try:
-                return Problem.build(schema, encoded, y[rows], class_weight=self.class_weight, **more)
-            except RowError as error:
-                raise error.among(rows) from None
-
-        problem = part(train).trainable()
-        chosen_from = part(validation).with_loss(problem.loss) if len(validation) else problem
-        return Prepared(problem, chosen_from, encoding, everyone, seed, classes, validation)
-
-    def _check_settings(self) -> None:
         checked_attributes(self, type(self).__init__)
         check(self.algorithm, self.config)
+        prepare = Preparation(
+            spec=CostSpec(self.costs, self.setup, self.derived, self.reveals),
+            known=self.known,
+            external=self.external,
+            loss=self.loss,
+            class_weight=self.class_weight,
+            scaling=self.scaling,
+            categorical=self.categorical,
+            validation_fraction=self.validation_fraction,
+        )
+        return prepare(table_of(self, X, reset=True), y, sample_weight, seed_of(self.random_state))
 
-    def _rows(self, y: Array, seed: int) -> tuple[Ints, Ints]:
-        train, validation = stratified(y, (1 - self.validation_fraction, self.validation_fraction), seed)
-        if len(np.unique(y[validation])) < 2 or len(np.unique(y[train])) < len(np.unique(y)):
-            return np.arange(len(y)), np.arange(0)  # too few rows to keep some of every class apart
-        return train, validation
-
-    def _schema(self, encoding: Encoding, classes: Array) -> Schema:
-        spec = CostSpec(self.costs, self.setup, self.derived, self.reveals)
-        return schema_of(encoding, classes.tolist(), spec, needed(self.external, encoding.columns))
-
-    def _train(self, ready: Prepared, callback: Any, more: dict[str, Any]) -> Model:
-        problem, validation, seed = ready.problem, ready.validation, ready.seed
+    def _train(self, ready: Prepared, callback: Any, run: dict[str, Any]) -> Model:
         budget = self.budget or Budget()
         if callback is None and self.verbose:
             callback = Progress(self.time_limit, self.unit, every=True)
         learned = learn(
             self.algorithm,
-            problem,
-            validation,
+            ready.problem,
+            ready.validation,
             budget,
             self.config,
-            seed,
+            ready.seed,
             self.n_restarts,
             encoder=self.network,
             time_limit=self.time_limit,
             callback=callback,
-            **more,
+            **run,
         )
         model = Model(
-            schema=problem.schema,
+            schema=ready.problem.schema,
             encoding=ready.encoding,
-            loss=problem.loss,
-            at_once=class_values(problem),
-            points=learned.result.points,
+            loss=ready.problem.loss,
+            at_once=learned.at_once,
+            points=learned.points,
             trained_for=budget,
             budget=budget,
             known=ready.known,
-            seed=seed,
+            seed=ready.seed,
             unit=self.unit,
             facts=learned.facts,
             external=self.external,
             encoder=self.network,
-            family=learned.result.shared,
+            family=learned.family,
         )
-        return replace(model, facts={**model.facts, "usage": measure_usage(model, validation)})
+        return replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation)})
 
     # ------------------------------------------------------------------ use
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
-        """What is bought for each case, what it costs and what is said. `ids` name the cases, for draws that stay the same."""
-        check_is_fitted(self)
-        return self.model_.acquire(self._check(X), known, ids)
+        """Buys and decides, case by case.
 
-    def session(self, known: Any = None, **more: Any) -> Session:
-        """One case, question by question; see `askwise.Session`."""
+        Parameters
+        ----------
+        X : DataFrame, dict of columns or array-like of shape (n_rows, n_columns)
+            The cases. Values of tests that are not bought are never looked at.
+        known : sequence of str, or bool array of shape (n_rows, n_tests), default=None
+            What these cases know at their start, besides what everyone does.
+        ids : array-like of shape (n_rows,), default=None
+            Names of the cases: where a mixture of two policies draws one, it draws the same for the same name.
+
+        Returns
+        -------
+        AcquisitionReport
+            For each case the tests in the order in which they are bought, their cost, the decision and its probability.
+        """
         check_is_fitted(self)
-        return self.model_.session(known, **more)
+        return self.model_.acquire(table_of(self, X), known, ids)
+
+    def session(self, known: Any = None, **settings: Any) -> Session:
+        """Starts one case, question by question.
+
+        Parameters
+        ----------
+        known : dict, default=None
+            {test: value} of what is known at the start.
+        **settings
+            As for `askwise.Session`.
+
+        Returns
+        -------
+        Session
+        """
+        check_is_fitted(self)
+        return self.model_.session(known, **settings)
 
     def predict(self, X: Any, *, known: Any = None, ids: Any = None) -> Array:
-        """The decisions; `known` and `ids` as in `acquire`."""
+        """Decides each case, with the tests that are bought for it. The parameters are those of `acquire`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The decisions.
+        """
         check_is_fitted(self)
-        problem = self.model_.problem(self._check(X), known=known, ids=ids)
+        problem = self.model_.problem(table_of(self, X), known=known, ids=ids)
         decided: Array = self.classes_[self.model_.rollout(problem).decision]
         return decided
 
     def predict_proba(self, X: Any, *, known: Any = None, ids: Any = None) -> Doubles:
-        """Class probabilities at the moment of deciding; `known` and `ids` as in `acquire`."""
+        """Class probabilities at the moment of deciding. The parameters are those of `acquire`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`.
+        """
         check_is_fitted(self)
-        return self.model_.predict_proba(self._check(X), known, ids)
+        return self.model_.predict_proba(table_of(self, X), known, ids)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, known: Any = None, ids: Any = None) -> float:
-        """Accuracy; `known` and `ids` as in `acquire`."""
-        said = self.predict(X, known=known, ids=ids)
-        return float(accuracy_score(y, said, sample_weight=weights_of(sample_weight, len(said))))
+        """Accuracy of the decisions; costs do not count. `known` and `ids` are those of `acquire`.
+
+        Returns
+        -------
+        float
+        """
+        decided = self.predict(X, known=known, ids=ids)
+        return float(accuracy_score(y, decided, sample_weight=weights_of(sample_weight, len(decided))))
 
     @property
     def frontier_(self) -> list[dict[str, float]]:
-        """What each amount of money buys, as measured in training: price, mean cost, loss and accuracy of every kept policy."""
+        """What each amount of money buys, as measured in training: lambda, mean cost, loss and accuracy of every kept policy."""
         check_is_fitted(self)
         return [point.shown for point in self.model_.frontier]
 
     def at(self, budget: Budget | None) -> CostlyClassifier:
-        """The same classifier under another budget, without training."""
+        """The same classifier under another budget, without training.
+
+        Parameters
+        ----------
+        budget : Budget or None
+            As in the constructor.
+
+        Returns
+        -------
+        CostlyClassifier
+            Another one, fitted.
+        """
         check_is_fitted(self)
         other = type(self)(**{**self.get_params(deep=False), "budget": budget})
         other.__dict__.update({k: v for k, v in self.__dict__.items() if k.endswith("_")})
         other.model_ = self.model_.at(budget)
         return other
 
-    def save(self, path: Any) -> None:
-        """One file, which `askwise.load` reads."""
+    def save(self, path: str | Path) -> None:
+        """Writes the model into one file, which `askwise.load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; an old file stays until the new one is whole.
+        """
         check_is_fitted(self)
         self.model_.save(path)
-
-    def _check(self, X: Any, reset: bool = False) -> Any:
-        """Frames go by name and may hold anything; arrays are checked as scikit-learn does."""
-        if hasattr(X, "columns"):
-            columns_of(X)
-            validate_data(self, X, reset=reset, skip_check_array=True) if reset else None
-            if len(X) == 0:
-                raise InputError("there are no rows")
-            return X
-        if isinstance(X, list):
-            X = _array(X)  # where NumPy would make words of numbers
-        array = check_array(X, dtype=None, ensure_all_finite="allow-nan" if _floats(X) else False, estimator=self)
-        validate_data(self, array, reset=reset, skip_check_array=True)
-        return array
-
-
-def _floats(X: Any) -> bool:
-    return getattr(np.asarray(X), "dtype", np.dtype(object)).kind in "fiub" if not hasattr(X, "tocsr") else True

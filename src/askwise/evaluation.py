@@ -104,8 +104,8 @@ def sequences(done: Episodes, schema: Schema, known: Bools | None) -> list[tuple
         return plain
     held = done.mask if known is None else done.mask & ~known[done.row]
     return [
-        (*mine, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in mine))
-        for mine, row in zip(plain, held, strict=True)
+        (*chosen, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in chosen))
+        for chosen, row in zip(plain, held, strict=True)
     ]
 
 

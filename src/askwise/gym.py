@@ -28,7 +28,8 @@ except ImportError:
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import Cases, State
-from askwise.core.policy import Choice
+from askwise.core.parameters import Real, checked
+from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, did_you_mean
 
@@ -39,7 +40,7 @@ Info = dict[str, Any]
 
 def observation(state: State, schema: Schema) -> Floats:
     """B, C + F (+ 1): values, 0 where unknown; 1 for each test that is held; with a hard budget what is left of it, in parts of
-    the price of all tests together. Unbought and unavailable look alike."""
+    the cost of all tests together. Unbought and unavailable look alike."""
     parts: list[Any] = [state.values, state.mask]
     if state.left is not None:
         parts.append(state.left[:, None] / (schema.costs.money(schema.costs.total) or 1.0))  # all may be free
@@ -52,7 +53,7 @@ def _space(schema: Schema, hard: bool) -> gymnasium.Space[Floats]:
     return gymnasium.spaces.Box(np.where(bound == 1, 0, -bound), bound, dtype=np.float32)
 
 
-class _Play:
+class _PlayedCases:
     """B cases whose actions come from outside."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
@@ -61,11 +62,11 @@ class _Play:
         self.problem, self.schema = problem.labelled(), problem.schema
         if budget.lam is None and (budget.hard is None or budget.average is not None):
             raise InputError(
-                f"an environment needs a price, and {budget} has none; give Tradeoff(lam), alone or with a hard budget, and set "
-                "the attribute `price` where training is to move it"
+                f"an environment needs a tradeoff, and {budget} has none; give Tradeoff(lam), alone or with a hard budget, and "
+                "set the attribute `lam` where training is to move it"
             )
         self.cap = budget.cap(self.schema.costs)
-        self.price = budget.fixed_lam(problem)
+        self.lam = budget.fixed_lam(problem)
         # Rows as often as their weights say, whatever is at stake in them: so the mean return is minus the objective, unscaled.
         self.pool = problem.with_loss(np.ones_like(problem.loss))
         self.cases: Cases | None = None
@@ -86,7 +87,7 @@ class _Play:
         self.spent[which], self.loss[which], self.decision[which] = 0, 0.0, -1
         self.state = self.cases.observe()
 
-    def step(self, action: Ints, price: float) -> Doubles:
+    def step(self, action: Ints, lam: float) -> Doubles:
         """B: the reward. What a case has spent, lost and decided is there afterwards."""
         assert self.cases is not None
         self._refuse(action)
@@ -95,7 +96,7 @@ class _Play:
         self.loss, self.decision = self.cases.loss_of(action), self.cases.decision_of(action)
         self.cases.step(action)
         self.state = self.cases.observe()
-        reward: Doubles = -price * self.schema.costs.money(cost) - self.loss
+        reward: Doubles = -lam * self.schema.costs.money(cost) - self.loss
         return reward
 
     def observe(self) -> Floats:
@@ -114,9 +115,9 @@ class _Play:
 
     def rows(self, options: Info | None, name: str, n: int, rng: np.random.Generator) -> Ints:
         """n: those that the options name, or drawn."""
-        for given in options or {}:
-            if given != name:
-                raise InputError(f"reset has no option {given!r}; {did_you_mean(given, [name])}")
+        for option in options or {}:
+            if option != name:
+                raise InputError(f"reset has no option {option!r}; {did_you_mean(option, [name])}")
         if not options:
             return self.pool.draw(n, rng)
         row = np.array(options[name]).reshape(-1)
@@ -124,13 +125,13 @@ class _Play:
             raise InputError(f"the option {name!r} is {options[name]!r}; it must be {n} of the rows 0 to {len(self.problem) - 1}")
         return row.astype(np.int64)
 
-    def actions(self, given: Any, shape: tuple[int, ...]) -> Ints:
-        """B: whole numbers, if these are any."""
+    def actions(self, chosen: Any, shape: tuple[int, ...]) -> Ints:
+        """B: what an agent chose, checked to be whole numbers."""
         if self.cases is None:
             raise InputError("there is no case yet; call reset() before the first step")
-        action = np.asarray(given)
+        action = np.asarray(chosen)
         if action.shape != shape or action.dtype.kind not in "iu":
-            raise InputError(f"the action is {given!r}; it must be {'an integer' if not shape else f'{shape[0]} integers'}")
+            raise InputError(f"the action is {chosen!r}; it must be {'an integer' if not shape else f'{shape[0]} integers'}")
         return action.reshape(-1).astype(np.int64)
 
     def _refuse(self, action: Ints) -> None:
@@ -159,34 +160,32 @@ class _Play:
         return f"{what}, which costs {cost:g}, but {left:g} of the hard budget is left"
 
 
-class _Priced:
-    """The price λ of an environment, which may be set between steps."""
+class _WithTradeoff:
+    """The tradeoff λ of an environment, which may be set between steps."""
 
-    _price: float
+    _lam: float
 
     @property
-    def price(self) -> float:
-        return self._price
+    def lam(self) -> float:
+        return self._lam
 
-    @price.setter
-    def price(self, price: Any) -> None:
-        if not isinstance(price, (int, float, np.number)) or isinstance(price, bool) or not 0 <= price < np.inf:
-            raise InputError(f"price is {price!r}; it must be a finite number, 0 or more")
-        self._price = float(price)
+    @lam.setter
+    def lam(self, lam: Any) -> None:
+        self._lam = checked(lam, Real(at_least=0), "lam")
 
 
-class CostlyEnv(_Priced, gymnasium.Env[Floats, np.int64]):
+class CostlyEnv(_WithTradeoff, gymnasium.Env[Floats, np.int64]):
     """One case at a time. Actions: a class each, then the existing classifier if there is one, then a test each.
 
-    `price` is λ: that of the budget, or one that breaks ties towards stopping where there is only a hard budget. It may be set
-    between steps. `reset(options={"row": 3})` starts with that row; otherwise rows are drawn.
+    `lam` is the tradeoff λ: that of the budget, or one that breaks ties towards stopping where there is only a hard budget. It
+    may be set between steps. `reset(options={"row": 3})` starts with that row; otherwise rows are drawn.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium declares it
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
-        self._play = _Play(problem, budget)
-        self.price = self._play.price
+        self._play = _PlayedCases(problem, budget)
+        self.lam = self._play.lam
         self.observation_space = _space(problem.schema, self._play.cap is not None)
         self.action_space = gymnasium.spaces.Discrete(problem.schema.n_actions)
 
@@ -200,7 +199,7 @@ class CostlyEnv(_Priced, gymnasium.Env[Floats, np.int64]):
         chosen = self._play.actions(action, ())
         if self._play.decision[0] >= 0:
             raise InputError("this case is decided; call reset() for the next one")
-        reward = float(self._play.step(chosen, self.price)[0])
+        reward = float(self._play.step(chosen, self.lam)[0])
         return self._play.observe()[0], reward, bool(self._play.decision[0] >= 0), False, self._info()
 
     def action_masks(self) -> Bools:
@@ -213,7 +212,7 @@ class CostlyEnv(_Priced, gymnasium.Env[Floats, np.int64]):
         return {key: value[0] if value.ndim > 1 else value[0].item() for key, value in self._play.info().items()}
 
 
-class CostlyVectorEnv(_Priced, gymnasium.vector.VectorEnv[Floats, Ints, Any]):
+class CostlyVectorEnv(_WithTradeoff, gymnasium.vector.VectorEnv[Floats, Ints, Any]):
     """`num_envs` cases side by side; each step is one computation for all of them. Otherwise as `CostlyEnv`.
 
     A case that is decided makes room for a new one in the same step, its last observation being in `info["final_obs"]`, or with
@@ -227,8 +226,8 @@ class CostlyVectorEnv(_Priced, gymnasium.vector.VectorEnv[Floats, Ints, Any]):
             raise InputError(f"num_envs is {num_envs}; it must be 1 or more")
         if autoreset_mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
             raise InputError(f"autoreset_mode is {autoreset_mode}; it must be AutoresetMode.SAME_STEP or AutoresetMode.NEXT_STEP")
-        self._play = _Play(problem, budget)
-        self.price = self._play.price
+        self._play = _PlayedCases(problem, budget)
+        self.lam = self._play.lam
         self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": autoreset_mode}
         self.single_observation_space = _space(problem.schema, self._play.cap is not None)
         self.single_action_space = gymnasium.spaces.Discrete(problem.schema.n_actions)
@@ -245,7 +244,7 @@ class CostlyVectorEnv(_Priced, gymnasium.vector.VectorEnv[Floats, Ints, Any]):
         play, everyone = self._play, np.ones(self.num_envs, bool)
         chosen = play.actions(actions, (self.num_envs,))
         before = play.decision >= 0  # only with NEXT_STEP
-        reward = play.step(np.where(before, 0, chosen), self.price)  # a class is always legal, and costs nothing
+        reward = play.step(np.where(before, 0, chosen), self.lam)  # a class is always legal, and costs nothing
         reward[before] = 0.0
         over = (play.decision >= 0) & ~before
         info: Info = {}
@@ -272,7 +271,7 @@ def _marked(info: Info, whom: Bools) -> Info:
 
 
 @dataclass(frozen=True)
-class AgentPolicy:
+class AgentPolicy(Policy):
     """A policy for `askwise.evaluation`, from a function of B observations and action masks (B, A) to B actions."""
 
     agent: Callable[[Floats, Bools], ArrayLike]

@@ -7,7 +7,7 @@ from askwise.bench import metrics
 from askwise.core.budget import Budget, HardBudget
 from askwise.core.episode import rollout
 from askwise.core.measures import Measure
-from askwise.core.policy import Always, Choice, Constant, Greedy, Mixture
+from askwise.core.policy import Always, Choice, Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 
 # Two tests of prices 1 and 3; the first tells the class, y = x0 > 0.
@@ -15,7 +15,7 @@ X = np.array([[-2, 0], [-1, 5], [1, 0], [2, 5]], np.float32)
 PROBLEM = Problem.build(Schema.build(["cheap", "dear"], ["no", "yes"], {"cheap": 1, "dear": 3}), X, ["no", "no", "yes", "yes"])
 
 
-class Threshold:
+class Threshold(Policy):
     """Buys the first test and says 'yes' above a value; believes in what the test shows."""
 
     def __init__(self, above: float) -> None:

@@ -54,7 +54,7 @@ def test_a_case_from_the_first_question_to_the_record(folder, typed):
     assert alike(trace, json.loads(json.dumps(session.trace())))
     assert f"decision: {session.next().decision} (probability" in said
     first = trace["events"][0]
-    assert f"{first['test']} (costs {first['price']:g} €" in said
+    assert f"{first['test']} (costs {first['test_cost']:g} €" in said
     assert len(lines) > 1
 
 

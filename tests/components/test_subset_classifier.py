@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from askwise.components.subset_classifier import Belief, Best, Learner, Live, Masked, Pace, Picking, counts
-from askwise.components.torch_state import own_torch
+from askwise.components.subset_classifier import Belief, Best, Learner, Live, Masked, Pace, Picking, counts, own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout

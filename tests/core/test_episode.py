@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from tests.support.naive import NaiveCase, World, check_rules, random_world
+from tests.support.policies import ValuesOf
 
 from askwise.core.budget import HardBudget
 from askwise.core.cases import Cases, State
 from askwise.core.episode import Episodes, replay, rollout
-from askwise.core.policy import Always, Choice, Greedy, random_policy
+from askwise.core.policy import Always, Choice, Greedy, Policy, random_policy
 
 
 @dataclass
-class Recording:
+class Recording(Policy):
     """Acts like another policy and remembers what it saw."""
 
     policy: object
@@ -25,7 +26,7 @@ class Recording:
 
 
 @dataclass
-class Script:
+class Script(Policy):
     """Takes prescribed actions, the same for every case."""
 
     actions: list[int]
@@ -280,7 +281,7 @@ def test_every_step_agrees_with_the_naive_twin(seeds):
 
 
 @dataclass
-class InTurn:
+class InTurn(Policy):
     """Buys tests in a fixed order, as far as they can be had, and says the first class."""
 
     tests: np.ndarray
@@ -355,7 +356,7 @@ def test_a_batch_of_one_equals_a_batch_of_many_whatever_the_chunk():
     for s in WORLDS[:60]:
         world = random_world(s)
         p = world.problem()
-        policy, cap = Greedy(some_q(p, s)), world.cap(p)
+        policy, cap = Greedy(ValuesOf(some_q(p, s))), world.cap(p)
         together = rollout(p, policy, cap)
         alone = [rollout(p.take(np.array([row])), policy, cap) for row in range(len(p))]
         chunks = [rollout(p, policy, cap, chunk=chunk) for chunk in (1, 2, 3)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.support.naive import NaiveCase, check_rules, random_world
+from tests.support.policies import ValuesOf
 
 from askwise.core.cases import State
 from askwise.core.episode import rollout
@@ -19,7 +20,8 @@ def policies(problem, seed):
         values[:, schema.n_classes :] += 1
         return values
 
-    return [random_policy(rng), Greedy(q), Exploring(q, 0.3, rng), Mixture(Greedy(q), Always(1), 0.5, seed), Always(0)]
+    best = Greedy(ValuesOf(q))
+    return [random_policy(rng), best, Exploring(q, 0.3, rng), Mixture(best, Always(1), 0.5, seed), Always(0)]
 
 
 @pytest.mark.parametrize("start", range(0, 1000, CHUNK))

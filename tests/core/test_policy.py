@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.support.policies import ValuesOf
 
-from askwise.core.cases import State
+from askwise.core.cases import Cases, State
 from askwise.core.episode import rollout
-from askwise.core.policy import Always, Choice, Exploring, Greedy, Mixture, greedy, random_policy
+from askwise.core.policy import Always, Choice, Constant, Exploring, Greedy, Mixture, Policy, greedy, random_policy
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import uniform
+from askwise.errors import InputError
 
 
 def state(legal, key=None) -> State:
@@ -24,7 +26,7 @@ def problem(rows: int, ids=True) -> Problem:
     return Problem.build(schema, X, np.arange(rows) % 2, ids=[f"case {i}" for i in range(rows)] if ids else None)
 
 
-class BuyAllThenSay:
+class BuyAllThenSay(Policy):
     """Buys while it can, then says a class."""
 
     def __init__(self, decision: int) -> None:
@@ -51,7 +53,7 @@ def test_only_legal_actions_count():
 
 
 def test_greedy_is_certain():
-    choice = Greedy(lambda s: np.array([[0, 1], [1, 0]], np.float32)).act(state([[1, 1], [1, 1]]))
+    choice = Greedy(ValuesOf(lambda s: np.array([[0, 1], [1, 0]], np.float32))).act(state([[1, 1], [1, 1]]))
     assert choice.action.tolist() == [1, 0]
     assert choice.probability.tolist() == [1, 1]
 
@@ -100,7 +102,8 @@ def test_each_case_explores_among_its_own_legal_actions():
 
 
 def test_probabilities_are_ready_for_the_memory():
-    for policy in (random_policy(np.random.default_rng(0)), Always(0), Greedy(lambda s: np.zeros((len(s.mask), 2), np.float32))):
+    values = ValuesOf(lambda s: np.zeros((len(s.mask), 2), np.float32))
+    for policy in (random_policy(np.random.default_rng(0)), Always(0), Greedy(values)):
         assert policy.act(state([[1, 1]])).probability.dtype == np.float32
 
 
@@ -171,3 +174,52 @@ def test_uniform_numbers_are_uniform():
 @pytest.mark.parametrize("seed", [-1, 0, 2**40, 2**64])
 def test_any_whole_number_is_a_seed(seed):
     assert 0 <= uniform(np.array([5], np.uint64), seed)[0] < 1
+
+
+# ------------------------------------------------------------------ what policies offer
+
+
+def test_act_alone_is_enough():
+    policy, now = BuyAllThenSay(1), state([[1, 1, 1, 0]])
+    assert policy.fixed_order is None
+    assert not policy.takes_free_first
+    assert policy.belief(now) is policy.values(now) is policy.explain(now) is None
+    assert rollout(problem(3), policy, None).decision.tolist() == [1, 1, 1]
+
+
+def test_what_is_no_policy_is_refused_in_a_sentence():
+    class NoPolicy:
+        def act(self, state: State) -> Choice:
+            return Choice(np.zeros(len(state.mask), np.int64), np.ones(len(state.mask), np.float32))
+
+    with pytest.raises(
+        InputError, match=r"NoPolicy is used as a policy, but is none; make it a subclass of askwise\.core\.policy"
+    ):
+        rollout(problem(3), NoPolicy(), None)
+
+
+def test_values_explain_themselves():
+    """By hand: two classes and two tests, of which the second is not legal."""
+    now = State(np.zeros((1, 2), np.float32), np.zeros((1, 2), bool), np.array([[1, 1, 1, 0]], bool), np.zeros(1, np.uint64))
+    values = ValuesOf(lambda s: np.array([[-0.5, -0.3, -0.1, 0.4]], np.float32))
+    view = values.view(now)
+    assert view.gain[0, 0] == pytest.approx(0.2)  # -0.1 - -0.3
+    assert np.isnan(view.gain[0, 1])
+    assert view.belief is view.coming is values.fixed_order is None
+    explained = Greedy(values).explain(now)
+    assert explained.choice.action.tolist() == Greedy(values).act(now).action.tolist() == [2]
+    assert explained.view.q.tolist() == view.q.tolist()
+    assert explained.state.legal.tolist() == [[True, True, True, False]]
+
+
+def test_a_mixture_tells_what_the_arm_of_each_case_tells():
+    first, second = (Greedy(Constant(classes)) for classes in ((0.0, -1.0), (-2.0, 0.0)))
+    now = Cases.start(problem(50), np.arange(50), None).observe()
+    mixture = Mixture(first, second, 0.5, seed=1)
+    takes = mixture.takes_second(now.key)
+    assert 0 < takes.sum() < 50
+    values = mixture.values(now)
+    assert (values[takes, :2] == [-2, 0]).all()
+    assert (values[~takes, :2] == [0, -1]).all()
+    assert mixture.belief(now) is None
+    assert Mixture(first, Always(0), 0.5, seed=1).values(now) is None  # one of them has no values

@@ -51,7 +51,10 @@ def test_what_is_free_is_asked_before_what_costs_and_before_deciding(kind):
             if step.decision is not None:
                 break
             if free:
-                assert (step.price, step.reason) == (0, f"{step.test} is free, so it is asked before tests that cost something")
+                assert (step.test_cost, step.reason) == (
+                    0,
+                    f"{step.test} is free, so it is asked before tests that cost something",
+                )
                 first.add(step.test)
             session.tell(step.test, answer(model, row, step.test))
         assert tuple(session.answers) == report.tests[i]
@@ -139,7 +142,7 @@ def test_the_reason_is_the_true_one():
     session.refuse("second")
     step = session.next()
     if step.test is None:  # noise tells nothing
-        assert step.reason == f"{lacks}, and no other test is expected to be worth its price"
+        assert step.reason == f"{lacks}, and no other test is expected to be worth its cost"
     nobody = model.session(refused=model.schema.tests).next()
     limit = "within 1, which no case exceeds at this point of the frontier"
     assert nobody.reason == f"there is nothing more that could be asked {limit}"

@@ -9,7 +9,7 @@ from tests.support.patients import classifier, numbers
 import askwise
 from askwise import HardBudget, Tradeoff
 from askwise.core.episode import rollout
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.errors import InputError, StateError
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -215,7 +215,7 @@ def test_belief_in_cases_that_did_not_ask_is_the_networks(asked):
     X, _ = table(20, seed=5)
     problem = fitted.model_.problem(X)
 
-    class BuysAll:
+    class BuysAll(Policy):
         """And then says the class with the given number."""
 
         def __init__(self, says):

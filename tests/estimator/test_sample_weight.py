@@ -15,7 +15,7 @@ from askwise import CostlyClassifier, Tradeoff
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, rollout
 from askwise.core.missingness import lacking
-from askwise.core.policy import Greedy, decide_at_once
+from askwise.core.policy import Greedy, ValueFunction, decide_at_once
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluation import Report
@@ -45,7 +45,7 @@ def twins(**more):
     ]
 
 
-class Buys:
+class Buys(ValueFunction):
     """Buys `a` for everyone, `b` where `a` is above 0, and says the class of the sign of both."""
 
     def __call__(self, state):

@@ -17,9 +17,9 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, FamilyConfig
+from askwise.family.encodings import FourierFeatures
 from askwise.family.forward import candidates_and_gaps
 from askwise.family.inference import PrefixValues
-from askwise.family.network import FourierFeatures
 from askwise.family.train import FamilyTrainer
 
 TINY = FamilyConfig(max_steps=12, width=8, bins=3, prefix_batch=8, parallel_cases=6, prefix_share=0.3, max_tests=4)
@@ -42,17 +42,17 @@ def some_states(problem: Problem, seed=0, cap=None) -> State:
     return Cases(problem, np.arange(len(problem)), mask, cap).observe()
 
 
-# ------------------------------------------------------------------ prices and budgets as inputs
+# ------------------------------------------------------------------ tradeoffs and budgets as inputs
 
 
-def test_price_and_budget_lie_on_axes_of_hats():
+def test_tradeoff_and_budget_are_shown_as_hat_functions():
     HATS = DESIGN.knots
     scale = Scale(loss_scale=1.0, total=100.0, cheapest=2.0, low=0.01, high=1.0)
     lam = np.array([0.0, 0.005, 1.0, 0.005 * 200 ** (1.5 / (HATS - 1))])
     found = scale.conditions(lam, np.array([1.0, 100.0, 99.999, 0.0]))
     assert found.shape == (4, 2 * HATS + 1)
     assert found[:, :HATS].sum(1) == pytest.approx(1)
-    assert found[0, 0] == found[1, 0] == found[2, HATS - 1] == 1  # a price of 0 is the least price
+    assert found[0, 0] == found[1, 0] == found[2, HATS - 1] == 1  # a tradeoff of 0 is the least one
     assert found[3, 1:3] == pytest.approx([0.5, 0.5], abs=1e-6)
     assert found[:, -1].tolist() == [0, 1, 0, 0]  # as much as everything costs is as good as no budget
     assert found[1, HATS:-1].tolist() == [0] * HATS
@@ -64,7 +64,9 @@ def test_price_and_budget_lie_on_axes_of_hats():
 
 
 @pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes"])
-@pytest.mark.parametrize("shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "frequencies": 2}], ids=["as they are", "bins", "waves"])
+@pytest.mark.parametrize(
+    "shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "frequencies": 2}], ids=["as they are", "bins", "frequencies"]
+)
 def test_the_runtime_without_torch_says_the_same(name, shown):
     w, data, _ = VARIANTS[name]
     t = finished(trainer(w.problem(**data), TINY.but(**shown)))
@@ -74,30 +76,30 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
     with torch.no_grad():
         mask = torch.from_numpy(state.mask).float()
         inputs = t.mean.inputs(torch.from_numpy(state.values), mask)
-        logits, hidden = t.mean.logits(inputs)
-        belief = t.mean.belief(logits, mask)
+        logits, hidden = t.mean.classify(inputs)
+        belief = t.mean.log_belief(logits, mask)
         decide = belief.exp() @ t.loss
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
-        scores, guide = t.mean.scores(inputs, conditions)
+        scores, guide = t.mean.select(inputs, conditions)
         rooms = torch.from_numpy(affordable(t.alone, state.test_cost, state.left))
         late = torch.from_numpy(candidates_and_gaps(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
-        judged = t.mean.judged(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
+        judged = t.mean.predict(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
         own = torch.from_numpy(state.test_cost * lam / t.scale.loss_scale).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
-        pick = (judged.rest + own).masked_fill(~legal, torch.inf).argmin(1)
-        reach = torch.from_numpy(t.scale.reach(np.full(len(mask), lam), state.left)).float()
+        pick = (judged.value_after + own).masked_fill(~legal, torch.inf).argmin(1)
+        cost_bound = torch.from_numpy(t.scale.cost_bound(np.full(len(mask), lam), state.left)).float()
         now = own.gather(1, pick[:, None])[:, 0]
     expected = {
         "belief": belief.exp(),
         "class_losses": decide,
         "decision_loss": decide.min(1, keepdim=True).values,
         "test_logits": scores,
-        "test_values": judged.rest + own,
+        "test_values": judged.value_after + own,
         "best": pick,
-        "continue_value": (judged.rest + own).gather(1, pick[:, None])[:, 0] + judged.luck,
-        "final_loss": judged.ends,
-        "cost_to_come": now + reach * judged.more,
-        "external_value": judged.ask,
+        "continue_value": (judged.value_after + own).gather(1, pick[:, None])[:, 0] + judged.optimism,
+        "final_loss": judged.final_loss,
+        "cost_to_come": now + cost_bound * judged.later_cost_share,
+        "external_value": judged.external_value,
     }
     for field, value in expected.items():
         without_torch = getattr(prediction, field)
@@ -106,7 +108,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
             assert without_torch == pytest.approx(value.numpy(), abs=1e-5), field
 
 
-def test_waves_are_as_wide_as_what_most_values_span_and_two_values_need_none():
+def test_fourier_features_span_what_most_values_span_and_two_values_need_none():
     rng = np.random.default_rng(0)
     X = np.stack([rng.normal(5, 10, 4_000), rng.integers(0, 2, 4_000), np.full(4_000, 7.0)], 1)
     schema, y = Schema.build(["x", "yes", "same"], [0, 1]), np.arange(4_000) % 2
@@ -128,7 +130,7 @@ def test_what_can_still_be_paid_after_a_test():
     assert affordable(np.ones(65), np.ones((4, 65)), None).shape == (4, 0)
 
 
-def test_scores_count_by_how_far_they_are_behind_the_best_legal_one():
+def test_logit_gaps_are_measured_from_the_best_legal_test():
     scores, legal = np.array([[3.0, 1, 2, -9], [1, 2, 3, 4]]), np.array([[0, 1, 1, 1], [0, 0, 0, 0]], bool)
     assert candidates_and_gaps(scores, legal)[1].tolist() == [[0, 1, 0, 5], [0, 0, 0, 0]]
 
@@ -148,11 +150,11 @@ def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
 def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
     scale = Scale(loss_scale=2.0, total=100.0, cheapest=2.0, low=0.001, high=1.0)
     lam = np.array([0.01, 0.01, 0.01, 0.5])
-    assert scale.reach(lam, np.array([50.0, 400.0, 0.0, 50.0])) == pytest.approx([0.25, 0.5, 0.0, 1.0], abs=1e-6)
-    assert scale.reach(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
+    assert scale.cost_bound(lam, np.array([50.0, 400.0, 0.0, 50.0])) == pytest.approx([0.25, 0.5, 0.0, 1.0], abs=1e-6)
+    assert scale.cost_bound(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
 
 
-def test_of_many_tests_the_eight_with_the_largest_scores_are_proposed_if_they_can_be_had():
+def test_of_many_tests_the_eight_legal_ones_with_the_largest_logits_are_candidates():
     rng = np.random.default_rng(0)
     scores, legal = rng.random((50, 30)), rng.random((50, 30)) < rng.random((50, 1))
     for mine, values, can in zip(candidates_and_gaps(scores, legal)[0], scores, legal, strict=True):
@@ -245,7 +247,7 @@ def test_money_for_what_is_known_is_not_money_left():
     schema = Schema.build(list("abcdef"), [0, 1], dict(zip("abcdef", (50, 30, 1, 1, 1, 1), strict=True)))
     rng = np.random.default_rng(0)
     problem = Problem.build(schema, rng.normal(size=(200, 6)), rng.integers(2, size=200), known=["a", "b"])
-    live = trainer(problem, TINY.but(parallel_cases=2_000)).starts.fresh(problem, 2_000, rng)
+    live = trainer(problem, TINY.but(parallel_cases=2_000)).sampler.fresh(problem, 2_000, rng)
     left = Cases(problem, live.row, live.mask, live.cap).left()
     assert left.min() == 1
     assert 0.1 < (left <= 4).mean() < 0.4
@@ -258,14 +260,14 @@ def test_rows_are_drawn_by_weight():
     problem = replace(Problem.build(schema, y[:, None].astype(float), y), weight=np.where(y, 3.0, 1.0))
     t = trainer(problem)
     assert t.network.prior.exp().numpy() == pytest.approx([0.25, 0.75], abs=0.01)
-    live = t.starts.fresh(problem, 4_000, np.random.default_rng(0))
+    live = t.sampler.fresh(problem, 4_000, np.random.default_rng(0))
     assert y[live.row].mean() == pytest.approx(0.75, abs=0.03)
 
 
 # ------------------------------------------------------------------ a problem whose answer is known
 
 
-def test_one_training_serves_every_price_and_every_hard_budget():
+def test_one_training_serves_every_tradeoff_and_every_hard_budget():
     # `a` is the label, `b` is noise, `c` is nearly always right and cheap
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=1_000)
@@ -308,9 +310,9 @@ def test_a_classifier_that_overfits_goes_back_to_its_best_and_of_many_tests_stay
         t.advance()
     assert t.step < 3_000
     assert t.frozen == (tests > 64)
-    assert t.watch.best.keys() == {k for k in t.weights() if k.startswith(("classifier.", "class_logits."))}
+    assert t.monitor.best.keys() == {k for k in t.weights() if k.startswith(("classifier.", "class_logits."))}
     for _ in range(20):
         t.advance()
     after = t.weights()
-    stayed = [after[name] == pytest.approx(value, abs=1e-6) for name, value in t.watch.best.items()]
+    stayed = [after[name] == pytest.approx(value, abs=1e-6) for name, value in t.monitor.best.items()]
     assert all(stayed) if tests > 64 else not any(stayed)

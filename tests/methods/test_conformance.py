@@ -154,6 +154,13 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(name):
         assert ";" in said or " use " in said, f"{said!r} does not say what would be right"
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_learned_are_policies(name):
+    for policy in policies(name, "plain"):
+        kind = f"{type(policy).__module__}.{type(policy).__qualname__}"
+        assert isinstance(policy, Policy), f"{name} returns {kind}; make it a subclass of askwise.core.policy.Policy"
+
+
 @pytest.mark.parametrize("variant", WORLDS)
 @pytest.mark.parametrize("name", METHODS)
 def test_the_rules_are_obeyed(name, variant):
@@ -265,11 +272,12 @@ def test_what_is_said_is_the_best_of_what_is_believed(name, variant):
     """Where a policy tells its class probabilities, from which AUROC is computed."""
     problem = problem_of(variant)
     for policy in some(policies(name, variant)):
-        if not hasattr(policy, "belief"):
-            assert name == "exact" or hasattr(policy, "values")
-            continue
         done = rollout(problem, policy, None)
-        p = policy.belief(Cases(problem, done.row, done.mask, None).observe())
+        state = Cases(problem, done.row, done.mask, None).observe()
+        p = policy.belief(state)
+        if p is None:
+            assert name == "exact" or policy.values(state) is not None
+            continue
         assert p.sum(1) == pytest.approx(np.ones(len(problem)))
         assert (decide(p, problem.loss) == done.decision).all()
 
@@ -307,7 +315,7 @@ def test_what_is_not_bought_may_be_anything_or_nothing(name, variant):
 
 
 def test_a_policy_that_looks_at_gaps_is_seen():
-    class Peeping:
+    class Peeping(Policy):
         def act(self, state: State) -> Choice:
             """Says yes to whoever could buy more than two tests."""
             return Choice((state.legal[:, 2:].sum(1) > 2).astype(np.int64), np.ones(len(state.mask), np.float32))

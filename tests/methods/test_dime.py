@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from askwise.components.subset_classifier import Belief, Learner, Live, Masked, Pace
-from askwise.components.torch_state import own_torch
+from askwise.components.subset_classifier import Belief, Learner, Live, Masked, Pace, own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema

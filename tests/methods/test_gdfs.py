@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askwise.components.subset_classifier import Learner, Live, Masked, Pace
-from askwise.components.torch_state import own_torch
+from askwise.components.subset_classifier import Learner, Live, Masked, Pace, own_torch
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.methods import gdfs

@@ -17,13 +17,14 @@ from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
 from askwise.components.networks import load_weights
 from askwise.core.cases import Cases
 from askwise.core.episode import rollout
-from askwise.core.policy import Choice, Mixture, free_first, greedy
+from askwise.core.policy import Choice, Mixture, Policy, free_first, greedy
 from askwise.core.sampling import uniform
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import affordable
 from askwise.family.config import DESIGN
+from askwise.family.encodings import FourierFeatures, PiecewiseLinear
 from askwise.family.forward import candidates_and_gaps
-from askwise.family.network import FamilyNetwork, FourierFeatures, PiecewiseLinear
+from askwise.family.network import FamilyNetwork
 from askwise.paper.network import NetworkValues, QNetwork
 
 LOSS = [[0, 1, 5], [2, 0, 1], [9, 3, 0]]
@@ -80,18 +81,18 @@ class TorchFamily:
         net, made, scale, lam = self.network, self.made, self.made.scale, np.full(len(state.mask), self.lam)
         F, mask = state.mask.shape[1], torch.from_numpy(state.mask).float()
         inputs = net.inputs(torch.from_numpy(state.values), mask)
-        logits, hidden = net.logits(inputs)
-        belief = net.belief(logits, mask)
+        logits, hidden = net.classify(inputs)
+        belief = net.log_belief(logits, mask)
         decide = belief.exp() @ torch.from_numpy(made.loss / scale.loss_scale).float()
         conditions = torch.from_numpy(scale.conditions(lam, state.left))
-        scores, guide = net.scores(inputs, conditions)
+        scores, guide = net.select(inputs, conditions)
         legal = state.legal[:, -F:]
         rooms = torch.from_numpy(affordable(made.alone, state.test_cost, state.left))
         offers, late = candidates_and_gaps(scores.numpy(), legal)
-        judged = net.judged(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
-        worth = (judged.rest + torch.from_numpy(state.test_cost * self.lam / scale.loss_scale).float()).numpy()
+        judged = net.predict(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
+        worth = (judged.value_after + torch.from_numpy(state.test_cost * self.lam / scale.loss_scale).float()).numpy()
         pick = np.where(offers, worth, np.inf).argmin(1)
-        on = worth[np.arange(len(pick)), pick] + judged.luck.numpy()
+        on = worth[np.arange(len(pick)), pick] + judged.optimism.numpy()
         q = np.empty(state.legal.shape, np.float32)
         q[:, :-F] = -decide.numpy()
         q[:, -F:] = np.minimum(-worth, -on[:, None]) - 1e3
@@ -121,7 +122,7 @@ class OnnxPolicy:
             "values": raw,
             "mask": state.mask,
             "legal": state.legal[:, -F:],
-            "price": np.ascontiguousarray(state.test_cost),
+            "test_cost": np.ascontiguousarray(state.test_cost),
             "left": np.full(B, np.inf) if state.left is None else state.left,
         }
         if "draw" in {i.name for i in self.run.get_inputs()}:
@@ -143,7 +144,7 @@ def alike(q, theirs, state):
     ).all()
 
 
-class Agreeing:
+class Agreeing(Policy):
     """Acts as a model does, and compares it with others in every state it comes to."""
 
     def __init__(self, mine, others):
@@ -238,7 +239,7 @@ def test_the_graph_says_what_it_is(tmp_path):
     assert said["tests"] == list(model.schema.tests)
     assert said["classes"] == ["ill", "well"]
     assert said["known"] == ["age"]
-    assert [i.name for i in graph.get_inputs()] == ["values", "mask", "legal", "price", "left"]
+    assert [i.name for i in graph.get_inputs()] == ["values", "mask", "legal", "test_cost", "left"]
     assert said["cap"] is None
     hard = family(budget=HardBudget("1.9") & AverageBudget(1))  # between two measured limits
     hard.export(tmp_path / "hard.onnx")

@@ -113,7 +113,7 @@ def test_random_policies_at_any_budget_say_the_same_as_a_graph_and_as_arrays(mak
         state = some_states(chosen, X, chosen.cap, seed)
         chosen.export(tmp_path / "m.onnx")
         graph = OnnxPolicy(chosen, tmp_path / "m.onnx")
-        inputs = dict(zip(("values", "mask", "legal", "price", "left"), raw(chosen, state), strict=True))
+        inputs = dict(zip(("values", "mask", "legal", "test_cost", "left"), raw(chosen, state), strict=True))
         if chosen.blend.share:
             inputs["draw"] = graph.draws(state)
         arrays, in_graph = step(chosen, **inputs), graph.outputs(state)

@@ -139,7 +139,7 @@ def test_progress_can_show_losses_and_a_hard_budget():
 
 
 def test_the_progress_of_a_family_is_its_area():
-    figure = plots.progress([SimpleNamespace(step=s, area=a) for s, a in ((10, 0.8), (20, 0.9))])
+    figure = plots.areas([(10, 0.8), (20, 0.9)])
     (line,) = figure.axes[0].lines
     assert line.get_xydata().tolist() == [[10, 0.8], [20, 0.9]]
     assert "area" in figure.axes[0].get_ylabel()

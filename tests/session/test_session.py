@@ -16,7 +16,7 @@ from tests.support.patients import NAIVE, PRICES, QUICK
 import askwise
 from askwise import CostlyClassifier, HardBudget, Recorded, Session, Tradeoff
 from askwise.errors import InputError, StateError
-from askwise.session.session import next_steps
+from askwise.session.next_steps import next_steps
 
 FULL = {"age": 50, "smoker": False, "pressure": 0.25, "colour": "red", "town": "Rom", "index": 2.5}
 ROWS, _ = table(24, seed=9)
@@ -143,10 +143,10 @@ def check(session: Session):
         assert step.test not in session.refused
         assert not gone(model, step.test, session.refused, held)
         assert step.why[0].test == step.test
-        assert step.why[0].price == step.price
-        assert 0 <= step.shared <= step.price <= e.cost + 1e-9
-        assert step.left is None or step.price <= step.left + 1e-9
-        assert bill(session, step.test) == pytest.approx(step.cost + step.price)
+        assert step.why[0].cost == step.test_cost
+        assert 0 <= step.shared <= step.test_cost <= e.cost + 1e-9
+        assert step.left is None or step.test_cost <= step.left + 1e-9
+        assert bill(session, step.test) == pytest.approx(step.cost + step.test_cost)
     else:
         assert step.probability == step.probabilities[step.decision] == e.accuracy
         assert e.cost == 0
@@ -367,7 +367,7 @@ def test_the_trace_tells_all_that_happened(tmp_path):
     session.stop()
     trace = session.trace()
     assert [e["do"] for e in trace["events"]] == ["ask", "tell", "undo", "refuse", "stop", "decide"]
-    assert trace["events"][1]["price"] == pytest.approx(float(PRICES["costs"][other]))
+    assert trace["events"][1]["cost"] == pytest.approx(float(PRICES["costs"][other]))
     assert trace["events"][1]["asked"] is False
     assert (trace["case_id"], trace["known"], trace["refused"]) == ("A-17", {"age": 40}, ["colour"])
     assert trace["budget"] == session.budget

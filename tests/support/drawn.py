@@ -3,12 +3,12 @@
 import numpy as np
 
 from askwise.core.budget import Budget
-from askwise.core.policy import Choice, random_policy
+from askwise.core.policy import Choice, Policy, random_policy
 from askwise.core.problem import Problem, Schema
 from askwise.evaluation import evaluate
 
 
-class Plan:
+class Plan(Policy):
     """Buys for each case the tests of its own list in their order, then ends. Cases are told apart by their keys."""
 
     def __init__(self, problem, plans):

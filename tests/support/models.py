@@ -14,10 +14,11 @@ from askwise.core.cost_spec import CostSpec
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.facade import Model
-from askwise.family.conditions import Scale, list_prices
+from askwise.family.conditions import Scale, costs_alone
 from askwise.family.config import FamilyConfig
+from askwise.family.encodings import encoding_for
 from askwise.family.inference import Family
-from askwise.family.network import FamilyNetwork, encoding
+from askwise.family.network import FamilyNetwork
 from askwise.frontier.point import Point
 from askwise.paper.network import QNetwork
 from askwise.tables.encoding import Encoding
@@ -75,13 +76,13 @@ def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budg
     problem, more = _parts(X, y, known, loss, prices)
     schema, scale = problem.schema, Scale.of(problem)
     with torch.random.fork_rng(devices=[]):
-        network = FamilyNetwork(schema, 16, encoding(problem, FamilyConfig(bins=bins, frequencies=waves)))
+        network = FamilyNetwork(schema, 16, encoding_for(problem, FamilyConfig(bins=bins, frequencies=waves)))
     weights = weights_of(_shaken(network, seed, spread))
     weights["value_head.4.weight"] *= 0.03  # so that values are as large as those of trained networks
     weights["value_head.4.bias"] *= 0.3
     weights["value_head.4.bias"][:-4] -= 0.3  # and that it likes to go on
     rank = np.random.default_rng(seed).permutation(schema.n_tests)
-    made = Family(weights, scale, rank, problem.loss, schema.owner, list_prices(schema))
+    made = Family(weights, scale, rank, problem.loss, schema.owner, costs_alone(schema))
     lams, prefixes = (scale.high, scale.high / 30, scale.high, scale.low), (0, None, 2, None)
     points = tuple(
         Point(lam, _found(cost, expected), prefix=prefix)

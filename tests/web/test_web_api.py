@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askwise.web.bodies import RIGHT, Batch, Case
+from askwise.web.bodies import RIGHT, BatchBody, CaseBody
 
 NEXT = "/api/models/patients/next"
 
@@ -70,7 +70,7 @@ def test_refusing_stopping_and_a_budget(client, models):
     without = post(client, NEXT, {"case_id": "x", "refused": [first["test"]]}).json()
     assert without["test"] != first["test"]
     assert post(client, NEXT, {"case_id": "x", "stop": True}).json()["decision"] in models["patients"].schema.classes
-    assert post(client, NEXT, {"case_id": "x", "budget": 0}).json()["price"] in (None, 0)
+    assert post(client, NEXT, {"case_id": "x", "budget": 0}).json()["test_cost"] in (None, 0)
 
 
 def test_a_batch_gives_what_single_requests_give_and_goes_on_after_a_bad_case(client):
@@ -114,8 +114,8 @@ def test_a_batch_without_cases_is_refused(client):
         ([], "the body is a list; it must be an object with the fields cases"),
     ):
         refused(post(client, "/api/models/patients/batch", body), words)
-    described = client.get("/openapi.json").json()["components"]["schemas"]["Batch"]["properties"]["cases"]
-    assert described["items"] == {"$ref": "#/components/schemas/Case"}
+    described = client.get("/openapi.json").json()["components"]["schemas"]["BatchBody"]["properties"]["cases"]
+    assert described["items"] == {"$ref": "#/components/schemas/CaseBody"}
 
 
 @pytest.mark.parametrize(("body", "words"), [
@@ -137,7 +137,7 @@ def test_errors_speak_of_fields_and_not_of_python(client, body, words):
 
 
 def test_every_field_has_words_for_what_is_right():
-    assert set(RIGHT) == {*Case.model_fields, *Batch.model_fields}
+    assert set(RIGHT) == {*CaseBody.model_fields, *BatchBody.model_fields}
 
 
 def test_models_are_listed_with_what_a_client_needs_to_ask(client, models):

@@ -91,7 +91,7 @@ def test_a_whole_case_with_a_refusal_an_undo_a_bad_value_and_a_record(open_page,
     page = start(open_page, script)
     first = question(page)
     assert first in CASE
-    assert "€" in page.locator(".price").inner_text()
+    assert "€" in page.locator(".cost").inner_text()
     assert page.locator("table.why tbody tr").count() >= 1
 
     # a bad value is refused next to its field, and what was typed is still there
@@ -210,7 +210,7 @@ def test_deciding_now_and_a_budget(open_page):
     page.get_by_label("It may cost at most").fill("0")
     press(page, "Start")
     while page.locator("#decision").count() == 0:  # only what is free may be asked
-        assert "0.00" in page.locator(".price").inner_text()
+        assert "0.00" in page.locator(".cost").inner_text()
         press(page, "Not available")
     page = start(open_page, True)
     press(page, "Decide now")

@@ -182,7 +182,7 @@ def test_our_own_mistakes_are_a_500_without_details_and_the_service_goes_on(make
         raise RuntimeError("with the value 1.375")
 
     with monkeypatch.context() as patched:
-        patched.setattr(api, "step_of", fails)
+        patched.setattr(api, "answer_of", fails)
         response = client.post(NEXT, json={})
     assert response.status_code == 500
     assert "1.375" not in response.text + client.lines.getvalue()

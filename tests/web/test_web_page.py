@@ -41,7 +41,7 @@ def test_a_case_goes_as_its_session_goes(client, models, started):
         if step.decision is not None:
             break
         assert heading(page) == step.test
-        assert f"{step.price:.2f}\u00a0€" in page
+        assert f"{step.test_cost:.2f}\u00a0€" in page
         session.tell(step.test, CASE[step.test])
         page = send(client, {"state": hidden(page), "test": step.test, "value.0": CASE[step.test], "do": "tell"})
     assert heading(page) == step.decision

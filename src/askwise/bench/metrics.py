@@ -81,11 +81,11 @@ def _leaning(policy: Policy, state: State) -> Doubles | None:
                 return None
             both[who] = some
         return both
-    if hasattr(policy, "belief"):
-        p: Doubles = np.asarray(policy.belief(state), float)
+    if (belief := policy.belief(state)) is not None:
+        p: Doubles = np.asarray(belief, float)
         return p[:, 1]
-    if hasattr(policy, "values"):
-        q: Doubles = np.asarray(policy.values(state), float)
+    if (values := policy.values(state)) is not None:
+        q: Doubles = np.asarray(values, float)
         return np.subtract(q[:, 1], q[:, 0])
     return None
 

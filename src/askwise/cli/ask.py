@@ -15,7 +15,8 @@ from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.files import check_out, write_whole
 from askwise.model.model import LearnedModel
 from askwise.session.providers import Decided, decide_many
-from askwise.session.session import TRACE, Session, Step
+from askwise.session.session import TRACE, Session
+from askwise.session.step import Step
 from askwise.texts import printable, split
 
 HELP = """answer with a value, or:
@@ -36,34 +37,34 @@ WORDS = {
 }
 
 
-def run(given: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> None:
     """A case, question by question."""
-    model = model_of(given)
-    if given.trace is not None:
-        check_out(given.trace, "the record", [given.model, given.simulate])
-        _check_replaced(given.trace)
-    if given.simulate is not None:
-        simulate(given, model)
+    model = model_of(options)
+    if options.trace is not None:
+        check_out(options.trace, "the record", [options.model, options.simulate])
+        _check_replaced(options.trace)
+    if options.simulate is not None:
+        simulate(options, model)
         return
-    if given.json:
+    if options.json:
         raise InputError("--json needs cases from a file; add --simulate FILE")
-    session = _begun(given, model)
+    session = _begun(options, model)
     try:
         _talk(session)
     finally:
-        if given.trace is not None:
-            write_whole(given.trace, (json.dumps(session.trace(), indent=1) + "\n").encode())
+        if options.trace is not None:
+            write_whole(options.trace, (json.dumps(session.trace(), indent=1) + "\n").encode())
 
 
-def _begun(given: argparse.Namespace, model: LearnedModel) -> Session:
+def _begun(options: argparse.Namespace, model: LearnedModel) -> Session:
     """The session that the options describe."""
     known, outside = {}, []
     try:
-        for text in given.known or ():
+        for text in options.known or ():
             name, value = _pair(text, "--known")
             known[name], insisted = _value(model, name, value)
             outside += [name] if insisted else []
-        return Session(model, known, case_id=given.case_id, budget=given.budget, outside=outside)
+        return Session(model, known, case_id=options.case_id, budget=options.budget, outside=outside)
     except InputError as error:
         raise InputError(reworded(error, WORDS)) from None
 
@@ -73,10 +74,10 @@ def _check_replaced(trace: Path) -> None:
     if not trace.is_file() or not trace.stat().st_size:
         return
     try:
-        found = json.loads(trace.read_bytes())
+        record = json.loads(trace.read_bytes())
     except (ValueError, RecursionError):
-        found = None
-    first = found[0] if isinstance(found, list) and found else found
+        record = None
+    first = record[0] if isinstance(record, list) and record else record
     if not isinstance(first, dict) or first.get("format") != TRACE:
         raise InputError(
             f"the record cannot be written to {str(trace)!r}: that file exists and is not a record of sessions; name another file"
@@ -177,11 +178,11 @@ def _money(session: Session, amount: float) -> str:
 
 
 def _question(session: Session, step: Step) -> str:
-    assert step.price is not None
+    assert step.test_cost is not None
     fields = session.model.form.fields(_asked(step))
     shared = f", {_money(session, step.shared)} of it shared" if step.shared else ""
     what = "; ".join(_range(field) if len(fields) == 1 else f"{field.column} {_range(field)}".rstrip() for field in fields)
-    asked = f"{step.test} (costs {_money(session, step.price)}{shared}) {what}: ".replace("  ", " ").replace(" :", ":")
+    asked = f"{step.test} (costs {_money(session, step.test_cost)}{shared}) {what}: ".replace("  ", " ").replace(" :", ":")
     return printable(asked)
 
 
@@ -199,7 +200,7 @@ def _range(field: Any) -> str:
 
 def _brief(session: Session, step: Step) -> str:
     if step.test is not None:
-        return f"{printable(step.test)} would come next, for {_money(session, step.price or 0)}; {_beliefs(step)}"
+        return f"{printable(step.test)} would come next, for {_money(session, step.test_cost or 0)}; {_beliefs(step)}"
     return f"the decision would be: {printable(step.decision)} ({_sure(session, step)})"
 
 
@@ -210,8 +211,8 @@ def _beliefs(step: Step) -> str:
 
 def _sure(session: Session, step: Step) -> str:
     """How probable a decision is and, where mistakes weigh differently, what it and the others are expected to lose."""
-    said = f"probability {step.probability:.3f}"
-    return f"{said}, {_losses(step)}" if session.model.weighted else said
+    sure = f"probability {step.probability:.3f}"
+    return f"{sure}, {_losses(step)}" if session.model.weighted else sure
 
 
 def _losses(step: Step) -> str:
@@ -238,24 +239,24 @@ def _decision(session: Session, step: Step) -> str:
 # ---------------------------------------------------------------------- rows of a file
 
 
-def simulate(given: argparse.Namespace, model: LearnedModel) -> None:
+def simulate(options: argparse.Namespace, model: LearnedModel) -> None:
     """What sessions come to for the rows of a file, whose columns answer what is asked; the same as `askwise predict`."""
     from askwise.cli.cases import ids_of
     from askwise.cli.options import reading_of
     from askwise.tables.reading import read_table, rows_of
 
-    for option, value in (("--known", given.known), ("--case-id", given.case_id)):
+    for option, value in (("--known", options.known), ("--case-id", options.case_id)):
         if value is not None:
             raise InputError(f"{option} is for one case; it cannot be combined with --simulate")
-    read_options = reading_of(given)
-    with rows_of(given.simulate, read_options):
-        table = read_table(given.simulate, [*model.encoding.text, given.ids], read_options)
-        ids = ids_of(table, given.ids)
+    read_options = reading_of(options)
+    with rows_of(options.simulate, read_options):
+        table = read_table(options.simulate, [*model.encoding.text, options.ids], read_options)
+        ids = ids_of(table, options.ids)
         names = [str(i) for i in range(len(table))] if ids is None else [str(name) for name in ids]
-        done = simulated(model, table, names, None if ids is None else np.asarray(ids), given.budget)
-    if given.trace is not None:
-        write_whole(given.trace, (json.dumps([d.session.trace() for d in done]) + "\n").encode())
-    if given.json:
+        done = simulated(model, table, names, None if ids is None else np.asarray(ids), options.budget)
+    if options.trace is not None:
+        write_whole(options.trace, (json.dumps([d.session.trace() for d in done]) + "\n").encode())
+    if options.json:
         print(json.dumps([_record(name, d) for name, d in zip(names, done, strict=True)]))
         return
     for name, d in zip(names, done, strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.cli.options import reading_of
+from askwise.cli.options import names, reading_of
 from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.errors import InputError, RowError, did_you_mean
@@ -22,12 +22,13 @@ from askwise.tables.reading import read_table, rows_of
 
 @dataclass(frozen=True, eq=False)
 class LabelledCases:
-    """A table without its target, the classes, and what is known of its tests."""
+    """A table with nothing but tests (to learn from; others may hold more), the classes, and what is known of the tests."""
 
     X: Any
     y: Array
     spec: CostSpec = field(default_factory=CostSpec)
     scaling: str = "columns"
+    left_out: Sequence[str] = ()  # columns that are no tests
     ids: Any = None  # names of the cases
     file: Path | None = None  # where the cases are from
     read_options: ReadOptions = RECOGNISED  # how that is written
@@ -52,7 +53,7 @@ def cases_of(options: argparse.Namespace, part: str, text: Sequence[str] = ()) -
         return _from_file(options, options.cases, part, text)
     if getattr(options, "test", None) is None:
         reading_of(options).refuse(OPTIONS, options.data, "files")
-    return _from_named_set(options.data, part)
+    return _from_named_set(options, part)
 
 
 def test_file_of(options: argparse.Namespace, text: Sequence[str]) -> LabelledCases:
@@ -60,13 +61,15 @@ def test_file_of(options: argparse.Namespace, text: Sequence[str]) -> LabelledCa
     return _from_file(options, options.test, "test", text)
 
 
-def _from_named_set(name: str, part: str) -> LabelledCases:
+def _from_named_set(options: argparse.Namespace, part: str) -> LabelledCases:
     from askwise.datasets.named import raw
 
-    named = raw(name)
+    named = raw(options.data)
     train, validation, test = named.splits(0)
     rows = test if part == "test" else np.sort(np.concatenate([train, validation]))
-    return LabelledCases(_rows(named.table, rows), np.asarray(named.y)[rows], named.spec, named.scaling)
+    gone = _left_out(options, named.columns) if part == "train" else []
+    X = _rows(named.table.drop(columns=gone), rows)
+    return LabelledCases(X, np.asarray(named.y)[rows], named.spec, named.scaling, gone)
 
 
 def _from_file(options: argparse.Namespace, file: Path, part: str, text: Sequence[str]) -> LabelledCases:
@@ -74,15 +77,26 @@ def _from_file(options: argparse.Namespace, file: Path, part: str, text: Sequenc
     table = read_table(file, [*text, options.ids], read_options)
     if target is None:
         raise InputError(f"name the column of {file.name!r} that holds the class: --target COLUMN")
-    names = columns_of(table)
-    if target not in names:
-        raise InputError(f"{file.name!r} has no column {target!r}; {did_you_mean(target, names)}")
+    columns = columns_of(table)
+    if target not in columns:
+        raise InputError(f"{file.name!r} has no column {target!r}; {did_you_mean(target, columns)}")
     y = table[target]
     with rows_of(file, read_options):
         if y.isna().any():
             raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
         ids = ids_of(table, options.ids) if part == "test" else None
-    return LabelledCases(table.drop(columns=target), y.to_numpy(), ids=ids, file=file, read_options=read_options)
+    gone = _left_out(options, [name for name in columns if name != target]) if part == "train" else []
+    X = table.drop(columns=[target, *gone])
+    return LabelledCases(X, y.to_numpy(), left_out=gone, ids=ids, file=file, read_options=read_options)
+
+
+def _left_out(options: argparse.Namespace, columns: Sequence[str]) -> list[str]:
+    """The columns that are no tests: those to ignore, and the names of the cases."""
+    gone = [("--ignore", name) for name in names(options.ignore)] + [("--ids", name) for name in [options.ids] if name]
+    for option, name in gone:
+        if name not in columns:
+            raise InputError(f"{option} names the column {name!r}, which does not exist; {did_you_mean(name, columns)}")
+    return [name for _, name in gone]
 
 
 def ids_of(table: Any, name: str | None) -> Any:

@@ -6,14 +6,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from askwise.cli.cases import LabelledCases, cases_of, test_file_of
-from askwise.cli.fit_settings import left_out, parameters, seconds_of, text_columns
+from askwise.cli.fit_settings import check_target_is_free, parameters, seconds_of, text_columns
 from askwise.cli.measuring import on_test_cases, on_validation_cases
 from askwise.cli.report import check_drawable
 from askwise.core.arrays import Ints
@@ -33,17 +32,17 @@ def run(options: argparse.Namespace) -> None:
     out = options.out or Path(f"{options.data or 'model'}.askwise")
     _check_out(out, options)
     limit = None if options.time_limit is None else seconds_of(options.time_limit)
+    check_target_is_free(options)
     cases = cases_of(options, part="train", text=text_columns(options))
     classifier = CostlyClassifier(time_limit=limit, **parameters(options, cases))
-    gone = left_out(options, columns_of(cases.X))
     if options.test is not None:
-        _check_test(options, cases, gone)
-    X, state = cases.X.drop(columns=gone), out.with_suffix(".state")
+        _check_test(options, cases)
+    state = out.with_suffix(".state")
     with cases.rows():
         if options.resume and out.exists() and not state.exists():  # it was killed between the training and its report
-            model, validation_rows = _trained(out, state, classifier, X, cases.y)
+            model, validation_rows = _trained(out, state, classifier, cases.X, cases.y)
         else:
-            _train(classifier, X, cases.y, out, state, options)
+            _train(classifier, cases.X, cases.y, out, state, options)
             model, validation_rows = classifier.model_, classifier.validation_rows_
     _report(options, model, validation_rows, out, cases)
 
@@ -71,12 +70,12 @@ def _check_out(out: Path, options: argparse.Namespace) -> None:
     check_drawable()
 
 
-def _check_test(options: argparse.Namespace, cases: LabelledCases, gone: Sequence[str]) -> None:
+def _check_test(options: argparse.Namespace, cases: LabelledCases) -> None:
     """Before anything is trained: the cases of --test have the columns and the classes of those that are learned from."""
     test = test_file_of(options, text_columns(options))
     columns = columns_of(test.X)
     for name in columns_of(cases.X):
-        if name not in columns and name not in gone:
+        if name not in columns:
             raise InputError(
                 f"--test {options.test.name!r} has no column {name!r}, which the cases to learn from have; "
                 f"{did_you_mean(name, columns)}"
@@ -140,7 +139,7 @@ def _report(options: argparse.Namespace, model: Model, rows: Ints, out: Path, ca
     held_out = on_test_cases(model, options) or on_validation_cases(model, cases, rows)
     files = write_pictures(model, out, held_out)
     if options.json:
-        measures = {name: held_out.found if held_out.test == (name == "test") else None for name in ("test", "validation")}
+        measures = {name: held_out.figures if held_out.test == (name == "test") else None for name in ("test", "validation")}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
     print(describe(model))

@@ -11,18 +11,11 @@ from typing import Any
 import numpy as np
 
 from askwise.cli.cases import LabelledCases
-from askwise.cli.options import budget_of
+from askwise.cli.options import budget_of, names
 from askwise.core.budget import Budget
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError
 from askwise.tables.external import Recorded
-from askwise.tables.frames import columns_of
 from askwise.tables.small_files import read_list, read_loss
-from askwise.texts import split
-
-
-def names(text: str | None, separator: str = ",") -> list[str]:
-    """A list in an option or a cell."""
-    return [name.strip() for name in split(text or "", separator)]
 
 
 def text_columns(options: argparse.Namespace) -> list[str]:
@@ -38,21 +31,11 @@ def seconds_of(text: str) -> float:
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
-def left_out(options: argparse.Namespace, columns: list[str]) -> list[str]:
-    """The columns that are no tests: those to ignore, and the names of the cases."""
-    gone = [("--ignore", name) for name in names(options.ignore)] + [("--ids", name) for name in [options.ids] if name]
-    for option, name in gone:
-        if name not in columns:
-            raise InputError(f"{option} names the column {name!r}, which does not exist; {did_you_mean(name, columns)}")
-    return [name for _, name in gone]
-
-
 def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, Any]:
     """All parameters of the classifier but its time limit."""
-    _check_target(options)
     budget = budget_of(options)
     columns = {"known": names(options.known), "categorical": names(options.categorical), "external": _external(options)}
-    spec = replace(cases.spec, **_from_files(options)).without(left_out(options, columns_of(cases.X)))
+    spec = replace(cases.spec, **_from_files(options)).without(cases.left_out)
     loss = None if options.loss is None else read_loss(options.loss, np.unique(cases.y).tolist())
     # hardly anybody in the thyroid data is ill; who says what mistakes cost knows better
     usual = "balanced" if options.data == "thyroid" and options.loss is None else "none"
@@ -101,7 +84,8 @@ FILES: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], Any]]] = {
 }
 
 
-def _check_target(options: argparse.Namespace) -> None:
+def check_target_is_free(options: argparse.Namespace) -> None:
+    """Before the cases are read: no option names the target as something else."""
     for option in ("known", "categorical", "ignore", "ids", "external", "external_needs"):
         text = getattr(options, option)
         if options.target is not None and options.target in ([text] if option in ("ids", "external") else names(text)):

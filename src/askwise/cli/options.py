@@ -7,6 +7,7 @@ import argparse
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.facade import Model, load
 from askwise.tables.read_options import OPTIONS, ReadOptions
+from askwise.texts import split
 
 
 def budget_of(options: argparse.Namespace) -> Budget:
@@ -23,6 +24,11 @@ def model_of(options: argparse.Namespace) -> Model:
     """The model of the file, at the budget that is given."""
     model, budget = load(options.model), budget_of(options)
     return model if budget == Budget() else model.at(budget)
+
+
+def names(text: str | None, separator: str = ",") -> list[str]:
+    """A list in an option or a cell."""
+    return [name.strip() for name in split(text or "", separator)]
 
 
 def reading_of(options: argparse.Namespace) -> ReadOptions:

@@ -17,7 +17,7 @@ from askwise.components.prefixes import decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 
 BINS = 64  # thresholds that are tried for a column, at most
 CELLS = 2_000_000  # of a histogram, at once
@@ -98,7 +98,7 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class LazyTrees:
+class LazyTrees(Policy):
     """Buys what its trees ask, and no more; then says the class with the least expected loss."""
 
     trees: Trees

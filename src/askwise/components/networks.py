@@ -40,6 +40,15 @@ def soft_update(target: nn.Module, network: nn.Module, rho: float) -> None:
         mine.copy_(theirs)
 
 
+def gumbel_perturbed(logits: Tensor, legal: Tensor, uniform: Tensor, never: float = -1e9) -> Tensor:
+    """u_i - log(-log U_i), and `never` for what is not legal: its largest entry is a draw from softmax(u) over what is legal.
+
+    Family: F17
+    """
+    noise = -torch.log(-torch.log(uniform.clamp(1e-9, 1 - 1e-6)))
+    return (logits + noise).masked_fill(~legal, never)
+
+
 def weights_of(network: nn.Module) -> Weights:
     """A copy of all parameters and buffers."""
     return {k: v.detach().cpu().numpy().copy() for k, v in network.state_dict().items()}

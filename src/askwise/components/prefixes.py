@@ -14,7 +14,7 @@ from askwise.components.static_order import elimination_order, free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.policy import Choice
+from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
 
 Classifier = Callable[[Floats], Doubles]  # B, C values to B, K probabilities
@@ -40,7 +40,7 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class Prefix:
+class Prefix(Policy):
     """Buys the given tests one by one, passing over those that are not to be had, and then says the class with the least
     expected loss."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -87,14 +88,14 @@ class Belief:
 
 
 @dataclass(frozen=True, eq=False)
-class Picking:
+class Picking(Policy):
     """Buys whatever costs nothing, then the tests with the largest score until `most` are held, no score is above -inf or nothing
     is to be had, and says the class with the least expected loss.
 
     Tests that are free for everybody do not count. Those that a case knew from the start do: they look like bought ones.
     """
 
-    belief: Belief
+    classifier: Belief
     score: Score
     most: int
     free: Bools  # F
@@ -112,26 +113,36 @@ class Picking:
             action[asks] = np.where(score.max(1) > -np.inf, first + score.argmax(1), -1)
         ends = action < 0
         if ends.any():
-            action[ends] = decide(self.belief(state.keep(ends)), self.loss)
+            action[ends] = decide(self.classifier(state.keep(ends)), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
+
+    def belief(self, state: State) -> Doubles:
+        return self.classifier(state)
 
 
 @dataclass(frozen=True, eq=False)
-class Everything:
+class Everything(Policy):
     """Buys all there is for everybody and says the class with the least expected loss."""
 
-    belief: Belief
+    classifier: Belief
     loss: Doubles  # K, K
-    fixed_order: Ints
+    tests: Ints  # F
+
+    @property
+    def fixed_order(self) -> Ints:
+        return self.tests
 
     def act(self, state: State) -> Choice:
-        first = state.legal.shape[1] - len(self.fixed_order)
+        first = state.legal.shape[1] - len(self.tests)
         legal = state.legal[:, first:]
         ends: Bools = ~np.asarray(legal.any(1))
         action = first + legal.argmax(1)
         if ends.any():
-            action[ends] = decide(self.belief(state.keep(ends)), self.loss)
+            action[ends] = decide(self.classifier(state.keep(ends)), self.loss)
         return Choice(action, np.ones(len(action), np.float32))
+
+    def belief(self, state: State) -> Doubles:
+        return self.classifier(state)
 
 
 def held(mask: Bools, free: Bools) -> Ints:
@@ -148,6 +159,19 @@ def counts(free: Bools, longest: int = LONGEST) -> list[int]:
         found.append(round(at))
         at = max(at + 1, at * 1.25)
     return sorted({*found, most})
+
+
+@contextmanager
+def own_torch(seed: int, threads: int) -> Iterator[None]:
+    """Torch draws by this seed and uses so many threads; afterwards both are as they were."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Pace:

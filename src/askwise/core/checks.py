@@ -10,7 +10,7 @@ import numpy as np
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.costs import LEAST, MOST, exact
 from askwise.core.parameters import check_distinct
-from askwise.errors import InputError, RowError, did_you_mean, quoted
+from askwise.errors import InputError, RowError, StateError, did_you_mean, quoted
 
 
 def table(X: Any, columns: Sequence[str]) -> Floats:
@@ -236,3 +236,11 @@ def _balanced(word: str, labels: Ints | None, K: int, weight: Doubles | None = N
     # a class without rows is as one with a single row
     weights: Doubles = counts.sum() / (K * np.where(counts > 0, counts, counts.sum() / len(labels)))
     return weights
+
+
+def seconds(facts: Mapping[str, Any], name: str) -> float:
+    """A time that a checkpoint tells."""
+    value = facts.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:
+        raise StateError(f"the checkpoint is damaged: its {name} is {quoted(value)}; it must be a number of seconds")
+    return float(value)

@@ -12,26 +12,26 @@ from typing import NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
-from askwise.core.cases import Cases
+from askwise.core.cases import Cases, State
 from askwise.core.measures import Mean, Measure, Tally
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
+from askwise.errors import InputError
 
 
 def advance(cases: Cases, policy: Policy) -> tuple[Choice, Bools]:
     """One step of every case: observe, choose, pay. Returns the choices and which cases have been decided."""
-    choice = chosen(cases, policy)
+    state = cases.observe()
+    choice = policy.act(state)
+    check_legal(choice, state, policy)
     cases.step(choice.action)
     return choice, choice.action < cases.problem.schema.first_test
 
 
-def chosen(cases: Cases, policy: Policy) -> Choice:
-    """What a policy does next, which is always something that it may."""
-    state = cases.observe()
-    choice = policy.act(state)
+def check_legal(choice: Choice, state: State, policy: Policy) -> None:
+    """What a policy does must be something that it may."""
     if choice.action.min() < 0 or not state.legal[np.arange(len(choice.action)), choice.action].all():
         raise AssertionError(f"{type(policy).__name__} chose an action that is not legal")
-    return choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,9 @@ class Episodes:
 
 def rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None, chunk: int = 4096) -> Episodes:
     """Whole episodes for the given rows (all by default). Finished cases drop out; `chunk` bounds the memory."""
+    if not isinstance(policy, Policy):
+        kind = f"{type(policy).__module__}.{type(policy).__qualname__}"
+        raise InputError(f"{kind} is used as a policy, but is none; make it a subclass of askwise.core.policy.Policy")
     rows = np.arange(len(problem)) if rows is None else rows
     return _joined([_rollout(problem, policy, cap, rows[i : i + chunk]) for i in range(0, len(rows), chunk)])
 
@@ -88,7 +91,7 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
     mask, decision, loss = cases.mask.copy(), np.full(n, -1), np.zeros(n)
     who, what, how = [], [], []
     # a policy that buys the same for everybody need not be asked hundreds of times
-    order, free_first = getattr(policy, "fixed_order", None), getattr(policy, "takes_free_first", False)
+    order, free_first = policy.fixed_order, policy.takes_free_first
     while len(index):
         bought = None if order is None else cases.buy_in_order(order, free_first)
         if bought is not None:

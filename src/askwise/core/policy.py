@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +27,73 @@ class Choice(NamedTuple):
 
 
 class View(NamedTuple):
-    """What values of B states come from, as far as they can tell; losses in stakes, NaN where they cannot."""
+    """What values of B states come from, as far as they can tell; losses in units of `loss_scale`, NaN where they cannot."""
 
     q: Floats  # B, A
     belief: Array | None  # B, K: class probabilities; None: only what can be read from the values of the classes
-    gain: Array  # B, F: loss and price saved by going on with a test rather than deciding now; NaN: not considered
+    gain: Array  # B, F: loss and scaled cost saved by going on with a test rather than deciding now; NaN: not considered
     loss: Array  # B: expected at the end
     cost: Array  # B: money to be paid until then
     coming: Bools | None  # B, F: where the order is fixed, what of it will still be bought
 
 
-class Policy(Protocol):
-    """Anything that can act on a state. It may have a `fixed_order`: tests it buys first, in this order, whatever it sees
-    (`takes_free_first`: after all that is free); and `belief(state)`: B, K class probabilities of cases that it would decide now,
-    or `values(state)`: what each action is worth."""
+class Explained(NamedTuple):
+    """A choice, what it comes from, and the state it was made in: where something is free, only that is legal there."""
 
-    def act(self, state: State) -> Choice: ...
+    choice: Choice
+    view: View
+    state: State
+
+
+class Policy(ABC):
+    """From what is known of B cases to what each does next. A policy must have `act`; the rest is what it may offer besides."""
+
+    takes_free_first: ClassVar[bool] = False  # whether it takes all that is free before it follows its `fixed_order`
+
+    @abstractmethod
+    def act(self, state: State) -> Choice:
+        """What each case does next: something legal."""
+
+    @property
+    def fixed_order(self) -> Ints | None:
+        """Tests that it buys first, in this order, whatever it sees; None: it has no such order."""
+        return None
+
+    def belief(self, state: State) -> Array | None:
+        """B, K: class probabilities of cases that it would decide now; None: it has none."""
+        return None
+
+    def values(self, state: State) -> Array | None:
+        """B, A: what it believes each action is worth; None: it has no values."""
+        return None
+
+    def explain(self, state: State) -> Explained | None:
+        """What `act` does, and why; None: it cannot say."""
+        return None
+
+
+class ValueFunction(ABC):
+    """What each action is worth. A value function must be callable; the rest is what it may tell besides."""
+
+    @abstractmethod
+    def __call__(self, state: State) -> Floats:
+        """B, A."""
+
+    @property
+    def fixed_order(self) -> Ints | None:
+        """Tests that its values put before everything else, in this order; None: they depend on the state."""
+        return None
+
+    def coming(self, state: State) -> Bools | None:
+        """B, F: which tests of the fixed order are still to come; None: it has no such order."""
+        return None
+
+    def view(self, state: State) -> View:
+        """The values, and what they come from."""
+        values, F, B = self(state), state.mask.shape[1], len(state.mask)
+        K = state.legal.shape[1] - F
+        gain = np.where(state.legal[:, K:], values[:, K:] - values[:, :K].max(1, keepdims=True), np.nan)
+        return View(values, None, gain, np.full(B, np.nan), np.full(B, np.nan), None)
 
 
 def free_first(state: State) -> State:
@@ -59,10 +111,10 @@ def greedy(q: Floats, legal: Bools) -> Ints:
 
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(Policy):
     """Always the action with the largest value; what is free comes first."""
 
-    q: QFunction
+    q: ValueFunction
     takes_free_first: ClassVar[bool] = True
 
     def act(self, state: State) -> Choice:
@@ -71,42 +123,21 @@ class Greedy:
 
     @property
     def fixed_order(self) -> Ints | None:
-        return getattr(self.q, "fixed_order", None)
+        return self.q.fixed_order
 
     def values(self, state: State) -> Floats:
-        """B, A: what it believes each action is worth."""
         return self.q(free_first(state))
 
-
-@dataclass
-class Looking:
-    """The same as `Greedy` on these values; it remembers the last state, and what was made of it."""
-
-    q: QFunction
-    state: State | None = None
-    view: View | None = None
-
-    def act(self, state: State) -> Choice:
-        self.state = free_first(state)
-        self.view = look(self.q, self.state)
-        if self.view.coming is not None:  # also what comes after that which is free
-            self.view = self.view._replace(coming=self.q.coming(state))  # type: ignore[attr-defined]
-        return Choice(greedy(self.view.q, self.state.legal), np.ones(len(state.mask), np.float32))
-
-
-def look(q: QFunction, state: State) -> View:
-    """What values say of a state, and all they can tell about it."""
-    if hasattr(q, "view"):
-        told: View = q.view(state)
-        return told
-    values, F, B = q(state), state.mask.shape[1], len(state.mask)
-    K = state.legal.shape[1] - F
-    gain = np.where(state.legal[:, K:], values[:, K:] - values[:, :K].max(1, keepdims=True), np.nan)
-    return View(values, None, gain, np.full(B, np.nan), np.full(B, np.nan), None)
+    def explain(self, state: State) -> Explained:
+        now = free_first(state)
+        view = self.q.view(now)
+        if view.coming is not None:  # also what comes after that which is free
+            view = view._replace(coming=self.q.coming(state))
+        return Explained(Choice(greedy(view.q, now.legal), np.ones(len(state.mask), np.float32)), view, now)
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(ValueFunction):
     """The same values in every state, for classes only: greedy on these decides at once."""
 
     classes: tuple[float, ...]
@@ -122,19 +153,14 @@ class Constant:
         return View(self(state), None, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), None)
 
 
-def class_values(problem: Problem) -> tuple[float, ...]:
-    """K: minus the scaled loss to expect of each class when nothing is known."""
-    assert problem.y is not None
-    return tuple((-problem.mean(problem.loss[problem.y]) / problem.loss_scale).tolist())
-
-
 def decide_at_once(problem: Problem) -> Greedy:
     """Buys nothing and says the class with the least expected loss."""
-    return Greedy(Constant(class_values(problem)))
+    assert problem.y is not None
+    return Greedy(Constant(tuple((-problem.mean(problem.loss[problem.y]) / problem.loss_scale).tolist())))
 
 
 @dataclass(frozen=True)
-class Exploring:
+class Exploring(Policy):
     """ε-greedy: with probability ε any legal action, classes included. Without a value function: purely random. What is free
     comes first, as it does when the policy is used.
 
@@ -171,7 +197,7 @@ def random_policy(rng: np.random.Generator) -> Exploring:
 
 
 @dataclass(frozen=True)
-class Always:
+class Always(Policy):
     """Says one class at once and buys nothing."""
 
     decision: int
@@ -182,7 +208,7 @@ class Always:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Policy):
     """Follows `second` for a share of the cases and `first` for the others. Each case draws once, from a hash of the seed
     and its key, so that the draw does not depend on the batch and stays the same along the episode.
 
@@ -201,12 +227,22 @@ class Mixture:
             action[who], probability[who] = arm.act(state.keep(who))
         return Choice(action, probability)
 
-    def values(self, state: State) -> Doubles:
-        """B, A: what the arm that each case follows believes."""
-        values = np.empty(state.legal.shape)
-        for arm, who in self.arms(state):
-            values[who] = arm.values(state.keep(who))  # type: ignore[attr-defined]
-        return values
+    def belief(self, state: State) -> Doubles | None:
+        return self._by_arm(state, lambda arm, part: arm.belief(part))
+
+    def values(self, state: State) -> Doubles | None:
+        return self._by_arm(state, lambda arm, part: arm.values(part))
+
+    def _by_arm(self, state: State, tell: Callable[[Policy, State], Array | None]) -> Doubles | None:
+        """What the arm that each case follows tells; None where one of them tells nothing."""
+        parts = [(who, tell(arm, state.keep(who))) for arm, who in self.arms(state)]
+        joined = None
+        for who, part in parts:
+            if part is None:
+                return None
+            joined = np.empty((len(who), part.shape[1])) if joined is None else joined
+            joined[who] = part
+        return joined
 
     def arms(self, state: State) -> list[tuple[Policy, Bools]]:
         """The policies that some of the cases follow, and who follows each."""

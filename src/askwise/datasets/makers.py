@@ -14,91 +14,40 @@ from askwise.datasets.turney import DEAR, turney
 from askwise.errors import InputError
 from askwise.tables.splits import Rows, shuffled, stratified
 
-Made = dict[str, Any]
+Fields = dict[str, Any]
 
-_HISTORY = (
-    "age",
-    "sex",
-    "on_thyroxine",
-    "query_on_thyroxine",
-    "on_antithyroid_medication",
-    "thyroid_surgery",
-    "query_hypothyroid",
-    "query_hyperthyroid",
-    "pregnant",
-    "sick",
-    "tumor",
-    "lithium",
-    "goitre",
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_HISTORY = _words(
+    "age sex on_thyroxine query_on_thyroxine on_antithyroid_medication thyroid_surgery query_hypothyroid query_hyperthyroid "
+    "pregnant sick tumor lithium goitre"
 )
-_BLOOD = ("TSH", "T3", "TT4", "T4U", "FTI", "TBG")
-_ANN_THYROID = (
-    "age",
-    "sex",
-    "on_thyroxine",
-    "query_on_thyroxine",
-    "on_antithyroid_medication",
-    "sick",
-    "pregnant",
-    "thyroid_surgery",
-    "I131_treatment",
-    "query_hypothyroid",
-    "query_hyperthyroid",
-    "lithium",
-    "goitre",
-    "tumor",
-    "hypopituitary",
-    "psych",
-    "TSH",
-    "T3",
-    "TT4",
-    "T4U",
-    "FTI",
+_BLOOD = _words("TSH T3 TT4 T4U FTI TBG")
+_ANN_THYROID = _words(
+    "age sex on_thyroxine query_on_thyroxine on_antithyroid_medication sick pregnant thyroid_surgery I131_treatment "
+    "query_hypothyroid query_hyperthyroid lithium goitre tumor hypopituitary psych TSH T3 TT4 T4U FTI"
 )
 _FTI = {"FTI": ["TT4", "T4U"]}
-_HEART = ("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal")
-_HEPATITIS = (
-    "AGE",
-    "SEX",
-    "STEROID",
-    "ANTIVIRALS",
-    "FATIGUE",
-    "MALAISE",
-    "ANOREXIA",
-    "LIVER_BIG",
-    "LIVER_FIRM",
-    "SPLEEN_PALPABLE",
-    "SPIDERS",
-    "ASCITES",
-    "VARICES",
-    "BILIRUBIN",
-    "ALK_PHOSPHATE",
-    "SGOT",
-    "ALBUMIN",
-    "PROTIME",
-    "HISTOLOGY",
+_HEART = _words("age sex cp trestbps chol fbs restecg thalach exang oldpeak slope ca thal")
+_HEPATITIS = _words(
+    "AGE SEX STEROID ANTIVIRALS FATIGUE MALAISE ANOREXIA LIVER_BIG LIVER_FIRM SPLEEN_PALPABLE SPIDERS ASCITES VARICES "
+    "BILIRUBIN ALK_PHOSPHATE SGOT ALBUMIN PROTIME HISTOLOGY"
 )
-_PIMA = ("times_pregnant", "glucose_tol", "diastolic_bp", "triceps", "insulin", "mass_index", "pedigree", "age")
-_FOREST = (
-    "Elevation",
-    "Aspect",
-    "Slope",
-    "Horizontal_Distance_To_Hydrology",
-    "Vertical_Distance_To_Hydrology",
-    "Horizontal_Distance_To_Roadways",
-    "Hillshade_9am",
-    "Hillshade_Noon",
-    "Hillshade_3pm",
-    "Horizontal_Distance_To_Fire_Points",
-    *(f"Wilderness_Area{i}" for i in range(1, 5)),
-    *(f"Soil_Type{i}" for i in range(1, 41)),
+_PIMA = _words("times_pregnant glucose_tol diastolic_bp triceps insulin mass_index pedigree age")
+_TERRAIN = _words(
+    "Elevation Aspect Slope Horizontal_Distance_To_Hydrology Vertical_Distance_To_Hydrology Horizontal_Distance_To_Roadways "
+    "Hillshade_9am Hillshade_Noon Hillshade_3pm Horizontal_Distance_To_Fire_Points"
 )
+_FOREST = (*_TERRAIN, *(f"Wilderness_Area{i}" for i in range(1, 5)), *(f"Soil_Type{i}" for i in range(1, 41)))
 _TREES = ("Spruce/Fir", "Lodgepole Pine", "Ponderosa Pine", "Cottonwood/Willow", "Aspen", "Douglas-fir", "Krummholz")
 _THINGS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _CODES = {"f": 0.0, "t": 1.0, "F": 0.0, "M": 1.0, "?": np.nan}
 
 
-def _thyroid(source: Source) -> Made:
+def _thyroid(source: Source) -> Fields:
     columns = (*_HISTORY, *_BLOOD)
     table, labels = [], []
     for line in source.built_in_rows():  # label, history, then for each blood test whether it was ordered, and its value
@@ -106,14 +55,14 @@ def _thyroid(source: Source) -> Made:
         table.append([_CODES[v] if v in _CODES else float(v) for v in history + blood])
         labels.append(line[0])
     costs, setup = turney(columns, DEAR["thyroid"], tuple(_FTI))
-    return _made(table, columns, labels, ("negative", "hypothyroid"), costs=costs, setup=setup, derived=_FTI)
+    return _with_random_split(table, columns, labels, ("negative", "hypothyroid"), costs=costs, setup=setup, derived=_FTI)
 
 
-def _heart(source: Source) -> Made:
+def _heart(source: Source) -> Fields:
     lines = source.built_in_rows()
     labels = ["healthy" if line[-1].strip() == "0" else "ill" for line in lines]
     costs, setup = turney(_HEART, DEAR["heart"])
-    return _made(
+    return _with_random_split(
         [line[:-1] for line in lines],
         _HEART,
         labels,
@@ -124,36 +73,36 @@ def _heart(source: Source) -> Made:
     )
 
 
-def _hepatitis(source: Source) -> Made:
+def _hepatitis(source: Source) -> Fields:
     lines = source.built_in_rows()
     table = [["nan" if v == "?" else v for v in line[1:]] for line in lines]
     costs, setup = turney(_HEPATITIS, DEAR["hepatitis"])
-    return _made(
+    return _with_random_split(
         table, _HEPATITIS, [{"1": "die", "2": "live"}[line[0]] for line in lines], ("live", "die"), costs=costs, setup=setup
     )
 
 
-def _pima(source: Source) -> Made:
+def _pima(source: Source) -> Fields:
     lines = source.built_in_rows()
     X = np.array([line[:-1] for line in lines], np.float64)
     for name in ("glucose_tol", "diastolic_bp", "triceps", "insulin", "mass_index"):  # a 0 was not measured
         at = _PIMA.index(name)
         X[X[:, at] == 0, at] = np.nan
     costs, setup = turney(_PIMA, DEAR["pima"])
-    return _made(X, _PIMA, [line[-1].strip() for line in lines], ("negative", "positive"), costs=costs, setup=setup)
+    return _with_random_split(X, _PIMA, [line[-1].strip() for line in lines], ("negative", "positive"), costs=costs, setup=setup)
 
 
-def _of_scikit_learn(source: Source) -> Made:
+def _of_scikit_learn(source: Source) -> Fields:
     from sklearn import datasets
 
     stored = getattr(datasets, f"load_{source.card.name}")()
     classes = stored.target_names.tolist()
     columns = tuple(str(name) for name in stored.feature_names)
     scaling = "one" if source.card.name == "digits" else "columns"
-    return _made(stored.data, columns, [classes[k] for k in stored.target], tuple(classes), scaling=scaling)
+    return _with_random_split(stored.data, columns, [classes[k] for k in stored.target], tuple(classes), scaling=scaling)
 
 
-def _miniboone(source: Source) -> Made:
+def _miniboone(source: Source) -> Fields:
     X, y = read_miniboone(source.path())
     kept = X[:, 0] > -900
     X, y = X[kept], y[kept]
@@ -179,7 +128,7 @@ def read_miniboone(path: Path) -> tuple[Floats, Ints]:
     return X, np.repeat([1, 0], [signal, background])
 
 
-def _miniboone_tiny(source: Source) -> Made:
+def _miniboone_tiny(source: Source) -> Fields:
     stored = source.arrays("X", "y", "split")
     kept = stored["X"][:, 0] > -900
     X, y, part = (stored[name][kept] for name in ("X", "y", "split"))
@@ -192,7 +141,7 @@ def _miniboone_tiny(source: Source) -> Made:
     }
 
 
-def _forest(source: Source) -> Made:
+def _forest(source: Source) -> Fields:
     stored = source.arrays("X", "y")
     n = len(stored["X"])
     return {
@@ -204,7 +153,7 @@ def _forest(source: Source) -> Made:
     }
 
 
-def _images(source: Source) -> Made:
+def _images(source: Source) -> Fields:
     stored = source.arrays("X", "y", "is_test")
     test = stored["is_test"].astype(bool)
     side = round(source.card.columns**0.5)
@@ -219,7 +168,7 @@ def _images(source: Source) -> Made:
     return {"X": stored["X"], "columns": columns, "y": y, "classes": classes, "splits": splits, "scaling": "one"}
 
 
-def _ann_thyroid(source: Source) -> Made:
+def _ann_thyroid(source: Source) -> Fields:
     classes = ("hyperthyroid", "subnormal/hypothyroid", "not hypothyroid")
     texts = source.find("ann-train.data", "ann-test.data")
     if texts and not source.find(str(source.card.file)):
@@ -247,25 +196,27 @@ def _ann_thyroid(source: Source) -> Made:
     }
 
 
-def _nhanes(source: Source) -> Made:
+def _nhanes(source: Source) -> Fields:
     stored = source.arrays("X", "y", "feature_names", "costs")  # the file holds more, of which the label is made
     columns = tuple(str(name) for name in stored["feature_names"])
     classes = ("normal", "prediabetes", "diabetes")
     costs = {name: f"{cost:g}" for name, cost in zip(columns, stored["costs"], strict=True)}
-    return _made(stored["X"], columns, _named(stored["y"], classes), classes, costs=costs)
+    return _with_random_split(stored["X"], columns, _named(stored["y"], classes), classes, costs=costs)
 
 
-def _diabetes(source: Source) -> Made:
+def _diabetes(source: Source) -> Fields:
     stored = source.arrays("X", "y", "costs")
     columns = tuple(f"x{i}" for i in range(stored["X"].shape[1]))
     costs = dict(zip(columns, (str(cost) for cost in stored["costs"]), strict=True))
-    return _made(stored["X"], columns, stored["y"], tuple(np.unique(stored["y"]).tolist()), (0.7, 0.15, 0.15), costs=costs)
+    return _with_random_split(
+        stored["X"], columns, stored["y"], tuple(np.unique(stored["y"]).tolist()), (0.7, 0.15, 0.15), costs=costs
+    )
 
 
-def _made(
+def _with_random_split(
     X: Any, columns: tuple[str, ...], y: Any, classes: tuple[Any, ...], shares: tuple[float, ...] = (0.6, 0.2, 0.2), **more: Any
-) -> Made:
-    """A set without an official split."""
+) -> Fields:
+    """The fields of a set without an official split."""
     data = X if isinstance(X, np.ndarray) else np.array(X, np.float64)
     labels = np.asarray(y)
     return {
@@ -284,7 +235,7 @@ def _named(codes: Array, classes: Sequence[str]) -> Array:
     return names
 
 
-MAKERS: dict[str, Callable[[Source], Made]] = {
+MAKERS: dict[str, Callable[[Source], Fields]] = {
     "thyroid": _thyroid,
     "heart": _heart,
     "hepatitis": _hepatitis,

@@ -1,8 +1,8 @@
-"""What a family expects, set right by what came.
+"""Forecasts, corrected by what happened.
 
-The judge learns each step from the next one, so that its errors add up along the way. That hardly changes which action is best,
-but its forecasts of the loss at the end and of payments to come may be off. After training, held-out cases are followed to their
-ends, and a linear map of what was expected is fitted to what came.
+The value head learns each step from the next one, so that its errors add up along the way. That hardly changes which action is
+best, but its forecasts of the loss at the end and of the cost to come may be off. After training, held-out cases are followed to
+their ends, and a linear map of what was forecast is fitted to what happened.
 """
 
 from __future__ import annotations
@@ -16,11 +16,49 @@ from askwise.core.costs import CostFunction
 from askwise.core.episode import replay, rollout
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
+from askwise.family.config import FamilyConfig
 from askwise.family.forward import FORECAST_INPUTS, uncalibrated
 from askwise.family.inference import Family
 
-ROWS = 500  # cases that are followed, at each price
-RIDGE = 1e-3
+
+def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]], config: FamilyConfig) -> Doubles:
+    """M: 2, 15: the map from what was forecast to what happened.
+
+    limits: tradeoffs, and hard budgets in units, under which some rows are followed. All of them count the same: low tradeoffs,
+    where cases are long, would drown the others.
+    """
+    X, Y, weight = [np.empty((0, FORECAST_INPUTS))], [np.empty((0, 2))], [np.empty(0)]
+    rows = some_rows(len(problem), config.calibration_rows, 0)
+    for lam, cap in limits:
+        forecast, happened, each = followed(family, problem, lam, cap, rows)
+        if len(each):
+            X.append(forecast)
+            Y.append(happened)
+            weight.append(each / max(each.sum(), 1e-300))
+    if len(weight) == 1:
+        return uncalibrated()
+    return ridge(np.concatenate(X), np.concatenate(Y), np.concatenate(weight) / (len(weight) - 1), config.calibration_ridge)
+
+
+def followed(family: Family, problem: Problem, lam: float, cap: int | None, rows: np.ndarray) -> tuple[Doubles, Doubles, Doubles]:
+    """Features of the forecasts at every purchase of these rows (N, 15), what happened after it (N, 2): the scaled loss at
+    the end and the cost in parts of everything; and the weights of the rows (N)."""
+    costs, scale, first = problem.schema.costs, family.scale, problem.schema.first_test
+    values = family.values(lam)
+    done = rollout(problem, family.policy(lam), cap, rows)
+    steps = replay(problem, done.row, done.padded, done.length, cap)
+    buys = steps.action >= first
+    # the value head has learned from cases that hold what is free for everybody, and says nothing useful of others
+    buys &= ~free_to_come(steps.cases.legal()[:, first:], costs).any(1)
+    cases, episode = steps.cases.keep(buys), steps.episode[buys]
+    if not len(episode):
+        return np.empty((0, FORECAST_INPUTS)), np.empty((0, 2)), np.empty(0)
+    state = cases.observe()
+    known = None if problem.known is None else problem.known[cases.row]
+    paid = costs.money((done.cost[episode] - costs.cost(cases.mask, known)).astype(float))
+    happened = np.stack([done.loss[episode] / scale.loss_scale, paid / scale.total], 1)
+    each = np.ones(len(episode)) if problem.weight is None else problem.weight[done.row[episode]]
+    return values.forecast_inputs(values.predict(state), state.left), happened, each
 
 
 def free_to_come(legal: Bools, costs: CostFunction) -> Bools:
@@ -29,35 +67,14 @@ def free_to_come(legal: Bools, costs: CostFunction) -> Bools:
     return to_come
 
 
-def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]]) -> Doubles:
-    """2, 15: the map from what was expected to the loss at the end, in stakes, and to the payments that came, in parts of
-    everything. `limits`: prices, and hard budgets in units, under which some rows are followed."""
-    seen, came, count = [np.empty((0, FORECAST_INPUTS))], [np.empty((0, 2))], [np.empty(0)]
-    rows, costs, scale = some_rows(len(problem), ROWS, 0), problem.schema.costs, family.scale
-    for lam, cap in limits:
-        values = family.values(lam)
-        done = rollout(problem, family.policy(lam), cap, rows)
-        steps = replay(problem, done.row, done.padded, done.length, cap)
-        asks = steps.action >= problem.schema.first_test
-        # the judge has learned from cases that hold what is free for everybody, and says nothing useful of others
-        asks &= ~free_to_come(steps.cases.legal()[:, problem.schema.first_test :], costs).any(1)
-        cases, episode = steps.cases.keep(asks), steps.episode[asks]
-        if not len(episode):
-            continue
-        state = cases.observe()
-        known = None if problem.known is None else problem.known[cases.row]
-        paid = costs.money((done.cost[episode] - costs.cost(cases.mask, known)).astype(float))
-        seen.append(values.forecast_inputs(values.predict(state), state.left))
-        came.append(np.stack([done.loss[episode] / scale.loss_scale, paid / scale.total], 1))
-        # or else low prices, where cases are long, would drown the others
-        each = np.ones(len(episode)) if problem.weight is None else problem.weight[done.row[episode]]
-        count.append(each / max(each.sum(), 1e-300))
-    X, Y = np.concatenate(seen), np.concatenate(came)
-    if not len(X):
-        return uncalibrated()
-    weighed = X * (np.concatenate(count) / (len(count) - 1))[:, None]
-    # little evidence changes little: the ridge pulls towards what was judged
-    before = uncalibrated().T
-    square = weighed.T @ X
+def ridge(X: Doubles, Y: Doubles, weight: Doubles, strength: float) -> Doubles:
+    """M₀ + argmin_Δ Σ_n w_n |Y_n - (M₀ + Δ) X_n|² + strength Σ_j (s_j + mean s) |Δ_j|²,  s_j = Σ_n w_n X_nj²; 2, 15.
+
+    Little evidence changes little: the ridge pulls towards M₀, the forecasts as they are.
+
+    Family: F25
+    """
+    before, weighted = uncalibrated().T, X * weight[:, None]
+    square = weighted.T @ X
     size = np.maximum(square.diagonal(), 1e-9)
-    return (before + np.linalg.solve(square + RIDGE * np.diag(size + size.mean()), weighed.T @ (Y - X @ before))).T
+    return (before + np.linalg.solve(square + strength * np.diag(size + size.mean()), weighted.T @ (Y - X @ before))).T

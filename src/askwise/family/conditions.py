@@ -1,4 +1,4 @@
-"""What losses, prices and budgets of a problem are measured against, and how a family sees them."""
+"""What losses, costs and budgets of a problem are measured against, and how a family sees tradeoff and budget."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from askwise.family.config import DESIGN
 
 @dataclass(frozen=True)
 class Scale:
-    """What losses, prices and budgets of a problem are measured against. Amounts are money."""
+    """What losses, costs and budgets of a problem are measured against. Amounts are money."""
 
-    loss_scale: float  # mean largest loss of a case
-    total: float  # cost of everything
-    cheapest: float  # the smallest price above 0
-    low: float  # lambda below which it hardly matters what is bought
-    high: float  # lambda above which nothing is bought
+    loss_scale: float  # L: mean largest loss of a case
+    total: float  # C: cost of everything
+    cheapest: float  # the smallest cost of a test above 0
+    low: float  # tradeoff below which it hardly matters what is bought
+    high: float  # λ_max: above which nothing is bought
 
     @classmethod
     def of(cls, problem: Problem) -> Scale:
         costs = problem.schema.costs
-        alone = list_prices(problem.schema)
+        alone = costs_alone(problem.schema)
         cheapest = float(min(alone[alone > 0], default=1.0))
         total = float(costs.money(costs.total)) or 1.0
         assert problem.y is not None
@@ -35,51 +35,62 @@ class Scale:
 
     @property
     def least(self) -> float:
-        """A price of 0 is taken for this one: a noisy maximum would otherwise spend whatever is allowed."""
+        """λ_min: a tradeoff of 0 is taken for this one: a noisy maximum would otherwise spend whatever is allowed."""
         return self.low / 2
 
     def conditions(self, lam: Doubles, left: Doubles | None) -> Floats:
-        """B, 33: price and budget left on logarithmic axes, as hat functions, and whether there is no budget to mind."""
+        """φ: tradeoff and budget left on logarithmic axes, as hat functions, and whether there is no budget; B, 2 J + 1.
+
+        Family: F2
+        """
         hats = _hats(lam, self.least, self.high)
         if left is None:
             return np.concatenate([hats, np.zeros_like(hats), np.ones((len(lam), 1))], 1, dtype=np.float32)
         free = (left >= self.total)[:, None]
         return np.concatenate([hats, _hats(left, self.cheapest / 2, self.total) * ~free, free], 1, dtype=np.float32)
 
-    def reach(self, lam: Doubles, left: Doubles | None) -> Doubles:
-        """B, in stakes: at most this much will still be paid at price lambda: what is left, and no more than can be lost."""
+    def cost_bound(self, lam: Doubles, left: Doubles | None) -> Doubles:
+        """ρ = min(1, λ min(b, C) / L); B: no more than this, scaled, will still be paid: what is left, and what can be lost.
+
+        Family: F3
+        """
         money = np.full(len(lam), self.total) if left is None else np.clip(left, 1e-9 * self.total, self.total)
-        reach: Doubles = np.minimum(1.0, lam * money / self.loss_scale)
-        return reach
+        bound: Doubles = np.minimum(1.0, lam * money / self.loss_scale)
+        return bound
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
 
 
-def list_prices(schema: Schema) -> Doubles:
+def costs_alone(schema: Schema) -> Doubles:
     """F, sorted: what each test costs alone, in money."""
     alone: Doubles = np.sort(schema.costs.money(schema.costs.alone.astype(float)))
     return alone
 
 
-def affordable(alone: Doubles, price: Doubles, left: Doubles | None) -> Floats:
-    """B, F, or nothing where there are many tests: once this test is bought, the share of tests that could be paid with what is
-    left. On the axis of the budget it would not be seen exactly where a pair of tests can be had.
+def affordable(alone: Doubles, cost: Doubles, left: Doubles | None) -> Floats:
+    """a_i = |{j : c(j | ∅) ≤ b - c(i | S)}| / F; B, F, or nothing where there are many tests: once test i is bought, the share of
+    tests that could be paid with what is left. On the axis of the budget it is not seen exactly where a pair can be had.
 
-    alone: F, sorted: what each test costs alone; price: B, F: what each costs now.
+    alone: F, sorted: what each test costs alone; cost: B, F: what each costs now.
+
+    Family: F4
     """
     F = len(alone)
     if DESIGN.few_tests < F:
-        return price[:, :0].astype(np.float32)
+        return cost[:, :0].astype(np.float32)
     if left is None:
-        return np.ones(price.shape, np.float32)
-    rest = left[:, None] - price + 1e-9 * alone[-1]
+        return np.ones(cost.shape, np.float32)
+    rest = left[:, None] - cost + 1e-9 * alone[-1]
     share: Floats = (np.searchsorted(alone, rest, "right") / F).astype(np.float32)
     return share
 
 
 def _hats(x: Doubles, low: float, high: float) -> Doubles:
-    """B, knots: 1 at a knot, falling linearly to 0 at the knots beside it."""
+    """hat_j(t(x)): 1 at a knot, falling linearly to 0 at the knots beside it; B, J.
+
+    Family: F2
+    """
     span = max(math.log(high / low), 1e-9)
     at = np.log(np.clip(x, low, high) / low) / span * (DESIGN.knots - 1)
     hats: Doubles = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(DESIGN.knots)))

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from askwise.components.numpy_layers import linear, linears
-from askwise.core.arrays import Array, Bools, Doubles, Floats
+from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.policy import NEVER, Greedy, View
+from askwise.core.policy import NEVER, Greedy, ValueFunction, View
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN
 from askwise.family.forward import (
@@ -45,7 +45,7 @@ class Family:
     rank: Array  # F: the place of each test in the static order
     loss: Doubles  # K, K
     owner: Array  # C
-    alone: Doubles  # F: see `list_prices`
+    alone: Doubles  # F: see `costs_alone`
     trunks: tuple[Trunk, Trunk] | None = None  # classifier and selector, where the encoder is the user's own
 
     def values(self, lam: float, dtype: Any = np.float32) -> FamilyValues:
@@ -70,7 +70,7 @@ class Family:
         return math.inf if limit is None else limit
 
 
-class FamilyValues:
+class FamilyValues(ValueFunction):
     """Q(s, a) at one tradeoff, for `Greedy`. Only candidates compete."""
 
     def __init__(self, family: Family, lam: float, dtype: Any = np.float32) -> None:
@@ -80,7 +80,12 @@ class FamilyValues:
         self.worst = self.loss.max()
         self.class_logits, self.test_logits = (linear(weights, name, dtype) for name in ("class_logits", "test_logits"))
         self.prior, self.calibration = weights["prior"].astype(dtype), weights["calibration"].astype(float)
-        self.value_head, self.temperature = linears(weights, "value_head", dtype), linears(weights, "temperature", dtype)
+        self.temperature, ((first, bias), *self.value_head) = (
+            linears(weights, name, dtype) for name in ("temperature", "value_head")
+        )
+        # the inputs about tradeoff and budget come last; without a hard budget they are the same for all cases
+        n = DESIGN.conditions + (len(self.alone) if len(self.alone) <= DESIGN.few_tests else 0)
+        self.from_features, self.from_conditions = first[:-n], (first[-n:], bias)
         self.encoding = InputEncoding(weights, family.owner, dtype)
         self.trunks = family.trunks or (DenseTrunk(weights, "classifier", dtype), DenseTrunk(weights, "selector", dtype))
 
@@ -116,7 +121,12 @@ class FamilyValues:
         test_logits = selector_hidden @ self.test_logits[0] + self.test_logits[1]
         decision_loss = class_losses.min(1, keepdims=True)
         summary = belief_summary(belief, decision_loss)
-        out = self._value_head([summary, hidden, selector_hidden, mask], from_conditions)
+        out = np.concatenate([summary, hidden, selector_hidden, mask], 1, dtype=self.dtype) @ self.from_features
+        out += from_conditions
+        for matrix, bias in self.value_head:
+            np.maximum(out, 0, out=out)
+            out = out @ matrix
+            out += bias
         F, rows = test_logits.shape[1], state.rows
         assert state.test_cost is not None
         scaled_cost = (state.test_cost * (self.lam / self.scale.loss_scale)).astype(out.dtype)
@@ -175,17 +185,6 @@ class FamilyValues:
         log_temperature = np.tanh(temperature_inputs(softmax(logits), mask) @ first + bias) @ second + offset
         return hidden, softmax(self.prior + (logits - self.prior) / np.exp(log_temperature))
 
-    def _value_head(self, features: list[Array], from_conditions: Array) -> Array:
-        """B, F + 4 or F + 5: the raw outputs r."""
-        (first, _), *others = self.value_head
-        out: Array = np.concatenate(features, 1, dtype=self.dtype) @ first[: -self._condition_inputs]
-        out += from_conditions
-        for matrix, bias in others:
-            np.maximum(out, 0, out=out)
-            out = out @ matrix
-            out += bias
-        return out
-
     def _conditions(self, state: State) -> tuple[Array, Array, Array]:
         """(F2) to (F4) for each case or, without a hard budget, for all: φ, ρ, and the part of the value head's first layer that
         depends on φ and on what is affordable."""
@@ -201,24 +200,19 @@ class FamilyValues:
         return self._under_budget(np.full(1, self.lam), None, affordable(self.alone, no_costs, None))
 
     def _under_budget(self, lam: Doubles, left: Doubles | None, affordable_share: Floats) -> tuple[Array, Array, Array]:
-        first, bias = self.value_head[0]
+        matrix, bias = self.from_conditions
         conditions = self.scale.conditions(lam, left)
         inputs = np.concatenate([conditions, affordable_share], 1, dtype=self.dtype)
-        return conditions, self.scale.reach(lam, left).astype(self.dtype), inputs @ first[-self._condition_inputs :] + bias
-
-    @property
-    def _condition_inputs(self) -> int:
-        """How many inputs of the value head are about tradeoff and budget; they come last."""
-        return DESIGN.conditions + (len(self.alone) if len(self.alone) <= DESIGN.few_tests else 0)
+        return conditions, self.scale.cost_bound(lam, left).astype(self.dtype), inputs @ matrix + bias
 
 
-class PrefixValues:
+class PrefixValues(ValueFunction):
     """Buys the first k tests of a fixed order and decides with the classes of a family. Whoever cannot have or pay one of them
     continues as the family does at its tradeoff, so that a missing result does not end a case."""
 
     def __init__(self, values: FamilyValues, rank: Array, k: int) -> None:
         self.values = values
-        self.fixed_order = np.argsort(rank)[:k]
+        self.order = np.argsort(rank)[:k]
         # better than any decision, the first in the order best of all; whatever is not in it worse than any decision
         self.bonus = np.where(rank < k, 1e6, -1e6) - rank.astype(float)
 
@@ -232,6 +226,10 @@ class PrefixValues:
         if lacks.any():
             q[lacks] = self.values(state.keep(lacks))
         return q
+
+    @property
+    def fixed_order(self) -> Ints:
+        return self.order
 
     def coming(self, state: State) -> Bools:
         """B, F: which tests of the order are still to come."""

@@ -6,89 +6,166 @@ import math
 from dataclasses import dataclass, fields
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from askwise.core.arrays import Bools, Doubles, Ints
+from askwise.core.cases import Cases
 from askwise.core.missingness import lost
 from askwise.core.problem import Problem, Schema
-from askwise.family.conditions import Scale
+from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, FamilyConfig
-
-FREE = 2  # times the cost of everything: a hard budget that never binds, as more than everything is always left
-REFUSES, KNOWS, DEEP = 0.15, 0.15, 0.25  # shares of cases that refuse tests, know some already, or begin on a prefix of the order
 
 
 @dataclass(eq=False)
-class Live:
-    """Cases in progress."""
+class LiveCases:
+    """B cases in progress."""
 
     row: Ints
     mask: Bools
     lam: Doubles
     cap: Ints  # units
     refused: Bools
-    life: Ints  # tests it buys at most
-    age: Ints
+    limit: Ints  # tests it buys at most
+    age: Ints  # tests it has bought
 
-    def replace(self, where: Bools, fresh: Live) -> None:
+    def replace(self, where: Bools, fresh: LiveCases) -> None:
         for field in fields(self):
             getattr(self, field.name)[where] = getattr(fresh, field.name)
 
+    def after(self, case: Ints, test: Ints, problem: Problem) -> LiveCases:
+        """P: for each pair of a case and a test, that case once the test is bought."""
+        chosen = LiveCases(*(getattr(self, field.name)[case] for field in fields(self)))
+        chosen.buy(problem, test, np.ones(len(case), bool))
+        return chosen
+
+    def buy(self, problem: Problem, test: Ints, buys: Bools) -> None:
+        """The cases that buy get their test, by the one transition that there is, `Cases.step`. The others stay as they are."""
+        cases = Cases(problem, self.row, self.mask, self.cap)
+        cases.step(np.where(buys, test + problem.schema.first_test, 0))  # to name a class leaves a case as it is
+        self.mask = cases.mask
+
 
 @dataclass(frozen=True, eq=False)
-class Starts:
-    """Where learning starts."""
+class Observation:
+    """All that there is to know about B cases in progress, as tensors. Symbols: README.md."""
+
+    cases: Cases
+    values: Tensor  # B, C
+    mask: Tensor  # B, F: m
+    conditions: Tensor  # φ
+    labels: Tensor  # B: y
+    legal: Tensor  # B, F: A
+    open: Tensor  # B: something can be bought
+    scaled_cost: Tensor  # B, F: c̃
+    cost_bound: Tensor  # B: ρ
+    affordable: Tensor  # B, F or nothing: a
+
+    @classmethod
+    def of(cls, live: LiveCases, problem: Problem, scale: Scale, alone: Doubles) -> Observation:
+        """`alone`: see `costs_alone`."""
+        assert problem.y is not None
+        costs, first = problem.schema.costs, problem.schema.first_test
+        cases = Cases(problem, live.row, live.mask, live.cap)
+        left, money = costs.money(cases.left()), cases.test_cost()
+        legal = costs.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
+        return cls(
+            cases,
+            torch.from_numpy(problem.X[live.row]),
+            torch.from_numpy(live.mask).float(),
+            torch.from_numpy(scale.conditions(live.lam, left)),
+            torch.from_numpy(problem.y[live.row]),
+            torch.from_numpy(legal),
+            torch.from_numpy(legal.any(1)),
+            torch.from_numpy(money * (live.lam[:, None] / scale.loss_scale)).float(),
+            torch.from_numpy(scale.cost_bound(live.lam, left)).float(),
+            torch.from_numpy(affordable(alone, money, left)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StateSampler:
+    """Draws states to learn from.
+
+    Family: F14; F15
+    """
 
     schema: Schema
     scale: Scale
     rank: Ints  # F: the place of each test in the static order
     config: FamilyConfig
-    lacking: Doubles  # F: how often cases will lack a test that the rows here have, see `gaps.lacking`
+    lacking: Doubles  # F: how often cases will lack a test that the rows here have, see `missingness.lacking`
 
     def prefixes(self, problem: Problem, row: Ints, rng: np.random.Generator) -> Bools:
-        """B, F: prefixes with some tests flipped, and now and then any set at all, for cases that come another way."""
-        n, F = len(row), self.schema.n_tests
-        mask: Bools = self.rank < np.round(F * rng.random((n, 1)) ** self.config.prefix_power)
-        mask = mask ^ (rng.random((n, F), dtype=np.float32) < 0.15 * rng.random((n, 1), dtype=np.float32) ** 2)
-        any_set = np.flatnonzero(rng.random(n) < (0.1 if DESIGN.candidates < F else 0.4))  # of few tests there are few sets
+        """B, F: prefixes with some tests flipped, and now and then any set at all, for cases that come another way.
+
+        Family: F14
+        """
+        config, n, F = self.config, len(row), self.schema.n_tests
+        mask: Bools = self.rank < np.round(F * rng.random((n, 1)) ** config.prefix_power)
+        mask = mask ^ (rng.random((n, F), dtype=np.float32) < config.flip_share * rng.random((n, 1), dtype=np.float32) ** 2)
+        share = config.random_set_share if DESIGN.candidates < F else config.random_set_share_few
+        any_set = np.flatnonzero(rng.random(n) < share)
         mask[any_set] = rng.random((len(any_set), F)) < rng.random((len(any_set), 1)) ** 2
         if problem.available is not None:
             mask &= problem.available[row]
             # a set without some test must not be known only from rows that lack it
-            thin = np.flatnonzero(rng.random(n) < 0.3)
+            thin = np.flatnonzero(rng.random(n) < config.thinned_share)
             mask[thin] &= rng.random((len(thin), F)) < rng.random((len(thin), 1))
         mask &= ~lost(self.lacking, n, rng)
         if problem.known is not None:
             mask |= problem.known[row]
         return mask
 
-    def fresh(self, problem: Problem, n: int, rng: np.random.Generator) -> Live:
-        """New cases, each with a price; half of them with a hard budget, half of these with nothing else to mind."""
-        costs, F = self.schema.costs, self.schema.n_tests
+    def fresh(self, problem: Problem, n: int, rng: np.random.Generator) -> LiveCases:
+        """New cases, each with a tradeoff of its own, and some of them with a hard budget.
+
+        Family: F15
+        """
         row = problem.draw(n, rng, by_loss_scale=False)
         lam = self.scale.least * (self.scale.high / self.scale.least) ** rng.random(n)
+        mask, lacks = self._held(problem, row, rng)
+        refused = self._refused(n, rng) | lacks
+        self._take_free(problem, row, mask, refused)
+        cap, capped = self._caps(problem, row, mask, rng)
+        lam[capped & (rng.random(n) < self.config.only_capped_share)] = self.scale.least
+        limit = np.ceil(min(self.config.max_tests, self.schema.n_tests) * rng.random(n) ** 2).astype(np.int64)
+        return LiveCases(row, mask, lam, cap, refused, limit, np.zeros(n, np.int64))
+
+    def _held(self, problem: Problem, row: Ints, rng: np.random.Generator) -> tuple[Bools, Bools]:
+        """B, F: what the cases hold at first; B, F: what they will lack although the rows have it."""
+        n, F, config = len(row), self.schema.n_tests, self.config
         mask = np.zeros((n, F), bool)
-        knows, deep = (np.flatnonzero(rng.random(n) < share) for share in (KNOWS, DEEP))
+        knows, deep = (np.flatnonzero(rng.random(n) < share) for share in (config.knowing_share, config.deep_share))
         mask[knows] = rng.random((len(knows), F)) < 0.5 * rng.random((len(knows), 1))
         mask[deep] |= self.rank < np.round(F * rng.random((len(deep), 1)) ** 2)
-        gone = lost(self.lacking, n, rng)
-        mask &= ~gone
+        lacks = lost(self.lacking, n, rng)
+        mask &= ~lacks
         if problem.available is not None:
             mask &= problem.available[row]
         if problem.known is not None:
             mask |= problem.known[row]
-        refused = np.zeros((n, F), bool)
-        refuses = np.flatnonzero(rng.random(n) < REFUSES)
-        refused[refuses] = rng.random((len(refuses), F)) < 0.6 * rng.random((len(refuses), 1))
-        refused |= gone
-        free = costs.alone == 0  # is taken before anything else
+        return mask, lacks
+
+    def _refused(self, n: int, rng: np.random.Generator) -> Bools:
+        refused = np.zeros((n, self.schema.n_tests), bool)
+        refuses = np.flatnonzero(rng.random(n) < self.config.refusing_share)
+        refused[refuses] = rng.random((len(refuses), self.schema.n_tests)) < 0.6 * rng.random((len(refuses), 1))
+        return refused
+
+    def _take_free(self, problem: Problem, row: Ints, mask: Bools, refused: Bools) -> None:
+        """What costs nothing is taken before anything else."""
+        free = self.schema.costs.alone == 0
         if free.any():
             can = ~refused if problem.available is None else ~refused & problem.available[row]
-            mask |= free & costs.obtainable(can, mask)
+            mask |= free & self.schema.costs.obtainable(can, mask)
+
+    def _caps(self, problem: Problem, row: Ints, mask: Bools, rng: np.random.Generator) -> tuple[Ints, Bools]:
+        """B: hard budgets in units, log-uniform from the cheapest test to everything, on top of what is paid already; B: which of
+        them bind. The others are twice the cost of everything, so that more than everything is always left."""
+        costs, n = self.schema.costs, len(row)
         least = max(1.0, costs.total * self.scale.cheapest / self.scale.total)
         cap = np.exp(rng.uniform(math.log(least), math.log(max(costs.total, least)), n)).round().astype(np.int64)
-        capped = rng.random(n) < 0.5
+        capped = rng.random(n) < self.config.capped_share
         spent = costs.cost(mask, None if problem.known is None else problem.known[row])
-        cap = np.where(capped, cap + spent, FREE * costs.total)
-        lam[capped & (rng.random(n) < 0.5)] = self.scale.least  # a hard budget and nothing else
-        life = np.ceil(min(self.config.max_tests, F) * rng.random(n) ** 2).astype(np.int64)
-        return Live(row, mask, lam, cap, refused, life, np.zeros(n, np.int64))
+        return np.where(capped, cap + spent, 2 * costs.total), capped

@@ -1,52 +1,63 @@
-"""Training of a policy family: one model for every price and every budget.
+"""Training of a policy family: one model for every tradeoff and every budget. README.md has the equations.
 
-First a classifier learns on prefixes of a fixed order of the tests. Then a second network learns which test comes next. The
-gradient reaches it through the classifier: a test is chosen softly (Gumbel-softmax), so that all tests are compared at once. It
-starts as the fixed order, sees one test ahead, and proposes. A third network learns, on rows the classifier has not seen, what to
-expect in the end of each proposal. It looks several of them up and learns each step from the next one, so that it sees what pairs
-of tests, shared prices and the limits of a budget are worth, and when to stop. All cases in progress have a price of their own,
-many have a hard budget, some know things already or refuse tests.
+First the classifier learns on prefixes of a fixed order of the tests. Then the selector learns which test comes next, by
+gradients through the classifier, and the value head, on rows the classifier has not seen, what to expect of each test that is
+proposed. In the end only the value head learns.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 from dataclasses import fields
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from askwise.components.encoders import Encoder
-from askwise.components.networks import Weights, soft_update, weights_of
-from askwise.components.torch_state import own_random_numbers, own_torch
+from askwise.components.networks import Weights, gumbel_perturbed, load_weights, soft_update, weights_of
 from askwise.core.arrays import Arrays, Bools, Doubles, Ints
-from askwise.core.cases import Cases
 from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
-from askwise.family.conditions import Scale, affordable, list_prices
+from askwise.family import losses
+from askwise.family.conditions import Scale, costs_alone
 from askwise.family.config import DESIGN, FamilyConfig
-from askwise.family.forward import candidates_and_gaps
+from askwise.family.encodings import encoding_for
 from askwise.family.inference import Family, FamilyValues
-from askwise.family.network import FamilyNetwork, Seen, View, encoding, own_trunks
+from askwise.family.losses import Outcome
+from askwise.family.network import Assessment, FamilyNetwork, assess, own_trunks
 from askwise.family.overfitting import OverfitMonitor
-from askwise.family.states import Live, Starts
-from askwise.training.checkpoint import State, identity, load_shared, part, state_of
-from askwise.training.damage import same_run, same_shapes, same_sorts
+from askwise.family.states import LiveCases, Observation, StateSampler
+from askwise.training.checkpoint import (
+    State,
+    load_moments,
+    moments_of,
+    own_random_numbers,
+    part,
+    same_run,
+    same_shapes,
+    same_sorts,
+)
 
-LOOKS = 4  # tests looked at in each held-out case, where there are more than are compared
-PREFIXES, CHOOSING, JUDGING = range(3)  # the phases of a run
-CHOOSES = 0.8  # share of the time after the prefixes in which tests are chosen; in the rest they are only judged
-CHECK = 200  # so often, in steps, it is checked whether the classifier overfits
-COLD = 0.1  # the last temperature of the soft choice
-NEVER = -1e9
+
+class Phase(IntEnum):
+    """Of a run: what learns."""
+
+    PREFIXES = 0
+    SELECTION = 1
+    VALUES = 2
 
 
 class FamilyTrainer:
-    """One training run, a step at a time. `done` is how much of it is over; the caller moves it on by time, if it has a limit."""
+    """One training run, a step at a time. `done` is how much of it is over; the caller moves it on by time, if it has a limit.
+
+    problem: rows that teach classifier and selector; validation: rows that teach temperature and value head; order: the static
+    order, F tests; encoder: the user's own, or None; lacking: see `StateSampler`.
+    """
 
     def __init__(
         self,
@@ -62,38 +73,44 @@ class FamilyTrainer:
         self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
         self.scale = Scale.of(problem)
         self.order, self.rank = order, np.argsort(order)
-        self.alone = list_prices(problem.schema)
+        self.alone = costs_alone(problem.schema)
         self.rng = np.random.default_rng(seed)
         self.step, self.done = 0, 0.0
-        self.phase = PREFIXES
+        self.phase = Phase.PREFIXES
         self.since = 0, 0.0  # the step, and how much was done, when this phase began
         self.prefix_share = config.prefix_share  # the caller may make it longer
         self.frozen = False  # the classifier began to overfit, and learns no more
-        assert problem.y is not None
-        stakes = problem.loss.max(1) / problem.loss_scale
-        often = None if problem.weight is None else problem.weight / problem.weight.mean()
-        at_stake = stakes[problem.y] if often is None else stakes[problem.y] * often
-        shares = np.bincount(problem.y, at_stake, len(stakes)) / at_stake.sum()
-        without = float(problem.mean(problem.loss[problem.y]).min()) / problem.loss_scale
-        # losses and information have different units; both are measured against knowing nothing
-        self.exchange = float(-(shares * np.log(np.maximum(shares, 1e-12))).sum() / max(without, 1e-3))
-        self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
-        self.weight = torch.from_numpy(stakes).float()
-        with own_torch(seed):
-            encode = encoding(problem, config) if encoder is None else None
-            self.network = FamilyNetwork(problem.schema, config.width, encode, encoder).eval()
+        self._weigh_classes(problem)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            encoding = encoding_for(problem, config) if encoder is None else None
+            self.network = FamilyNetwork(problem.schema, config.width, encoding, encoder).eval()
             self.torch_rng = torch.get_rng_state()
-        shares = np.bincount(problem.y, often, minlength=problem.schema.n_classes) + 0.5
-        self.network.prior.copy_(torch.from_numpy(np.log(shares / shares.sum())))
+        self.network.prior.copy_(self.log_prior)
         with torch.no_grad():  # however short the run, it knows which classes are frequent
             self.network.class_logits.bias.copy_(self.network.prior)
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
-        self.optimiser = self._adam([("classifier", config.learning_rate), ("class_logits", config.learning_rate)])
-        # each held-out case looks at several tests, so that half as many are enough
-        self.starts = Starts(self.schema, self.scale, self.rank, config, np.zeros(len(order)) if lacking is None else lacking)
-        self.watch = OverfitMonitor(self.validation, self.starts, seed)
+        self.optimiser = self._adam({"classifier": config.learning_rate, "class_logits": config.learning_rate})
+        lacking = np.zeros(len(order)) if lacking is None else lacking
+        self.sampler = StateSampler(self.schema, self.scale, self.rank, config, lacking)
+        self.monitor = OverfitMonitor(self.validation, self.sampler, seed)
+        # each held-out case looks several tests up, so that half as many are enough
         sizes = (problem, config.parallel_cases), (validation, -(-config.parallel_cases // 2))
-        self.live = [self.starts.fresh(p, n, self.rng) for p, n in sizes]
+        self.live = [self.sampler.fresh(p, n, self.rng) for p, n in sizes]
+
+    def _weigh_classes(self, problem: Problem) -> None:
+        """The scaled loss, what is at stake in each class, how frequent classes are, and how many nats a unit of loss is."""
+        assert problem.y is not None
+        stakes = problem.loss.max(1) / problem.loss_scale
+        weight = None if problem.weight is None else problem.weight / problem.weight.mean()
+        at_stake = stakes[problem.y] if weight is None else stakes[problem.y] * weight
+        shares = np.bincount(problem.y, at_stake, len(stakes)) / at_stake.sum()
+        prior_loss = float(problem.mean(problem.loss[problem.y]).min()) / problem.loss_scale
+        self.nats_per_loss = losses.nats_per_loss(shares, prior_loss)
+        self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
+        self.stake = torch.from_numpy(stakes).float()
+        counts = np.bincount(problem.y, weight, minlength=problem.schema.n_classes) + 0.5
+        self.log_prior = torch.from_numpy(np.log(counts / counts.sum()))
 
     # ------------------------------------------------------------------ the loop
 
@@ -101,15 +118,8 @@ class FamilyTrainer:
         """One gradient step."""
         self.done = max(self.done, self.step / self.config.max_steps)
         with own_random_numbers(self):
-            worse = self.phase != JUDGING and not self.frozen and self.step % CHECK == 0 and self.watch.overfits(self.mean)
-            # of few tests the sets that are chosen are others than prefixes, and slow learning on them still pays
-            if worse and (self.phase == PREFIXES or self.schema.n_tests > DESIGN.few_tests):
-                self._go_back(stay=self.schema.n_tests > DESIGN.few_tests)
-            if self.phase == PREFIXES and (self.done >= self._end() or worse):
-                self._begin(CHOOSING)
-            if self.phase == CHOOSING and self.done >= self._end():
-                self._begin(JUDGING)
-            self._descend((self._prefix_loss, self._choosing_loss, self._judging_loss)[self.phase]())
+            self._enter_phase(overfits=self._overfits())
+            self._descend((self._prefix_loss, self._selection_loss, self._value_loss)[self.phase]())
         self.step += 1
 
     @property
@@ -118,219 +128,195 @@ class FamilyTrainer:
 
     @property
     def adaptive(self) -> bool:
-        """Whether it has begun to choose tests; before, it knows only prefixes of the order."""
-        return self.phase != PREFIXES
+        """Whether it has begun to select tests; before, it knows only prefixes of the order."""
+        return self.phase != Phase.PREFIXES
+
+    def _overfits(self) -> bool:
+        """Whether the classifier does, as far as it is checked in this step."""
+        due = self.phase != Phase.VALUES and not self.frozen and self.step % self.config.overfit_check_steps == 0
+        return due and self.monitor.overfits(self.mean)
+
+    def _enter_phase(self, overfits: bool) -> None:
+        """Goes back to the best classifier, and on to the next phase, when it is time."""
+        many = self.schema.n_tests > DESIGN.few_tests
+        # of few tests the sets that are selected are others than prefixes, and slow learning on them still pays
+        if overfits and (self.phase == Phase.PREFIXES or many):
+            self._go_back(stay=many)
+        if self.phase == Phase.PREFIXES and (self.done >= self._end() or overfits):
+            self._begin(Phase.SELECTION)
+        if self.phase == Phase.SELECTION and self.done >= self._end():
+            self._begin(Phase.VALUES)
 
     def _end(self) -> float:
         """How much is done when this phase is over."""
         share = self.prefix_share
-        return (share, share + (1 - share) * CHOOSES, 1.0)[self.phase]
+        return (share, share + (1 - share) * self.config.selector_share, 1.0)[self.phase]
 
-    def _begin(self, phase: int) -> None:
+    def _begin(self, phase: Phase) -> None:
         """The averaged networks stay. The policy follows the order at first; in the end classes and proposals stand still and the
-        judge sees them as they will be used."""
+        value head sees them as they will be used."""
+        config = self.config
         self.network.load_state_dict(self.mean.state_dict())
-        later, choose, judge = self.config.finetune_rate, self.config.selector_rate, self.config.value_rate
-        rates = {"value_head": judge, "temperature": 1e-3}
-        if phase == CHOOSING:
-            self.network.follow(self.rank)
+        rates = {"value_head": config.value_rate, "temperature": config.temperature_rate}
+        if phase == Phase.SELECTION:
+            self.network.follow_order(self.rank)
             self.mean.load_state_dict(self.network.state_dict())
-            later = 0.0 if self.frozen else later
-            rates = {"classifier": later, "class_logits": later, "selector": choose, "test_logits": choose, **rates}
+            classifier = 0.0 if self.frozen else config.finetune_rate
+            selector = {"selector": config.selector_rate, "test_logits": config.selector_rate}
+            rates = {"classifier": classifier, "class_logits": classifier, **selector, **rates}
         self.network.zero_grad()  # of parts that no longer learn too: gradients are clipped together
-        if phase == JUDGING:  # many cases a step: what is learned last should be least noisy
-            self.live[1] = self.starts.fresh(self.validation, 2 * self.config.parallel_cases, self.rng)
-        self.optimiser = self._adam(list(rates.items()))
+        if phase == Phase.VALUES:  # many cases a step: what is learned last should be least noisy
+            self.live[1] = self.sampler.fresh(self.validation, 2 * config.parallel_cases, self.rng)
+        self.optimiser = self._adam(rates)
         self.phase, self.since = phase, (self.step, self.done)
 
     def _go_back(self, stay: bool) -> None:
         """The classifier goes back to its best, and maybe stays there."""
         self.frozen = stay
         for network in (self.network, self.mean):
-            self.watch.restore(network)
+            self.monitor.restore(network)
         for group in self.optimiser.param_groups[:2] if stay else ():
             group["peak"] = 0.0
 
     def _descend(self, loss: Tensor) -> None:
-        """The rate rises for a moment, since a fresh optimiser takes large steps, stays, and falls over the second half."""
-        done = self._of_phase()
+        """A step of the optimiser, and of the averaged networks."""
         for group in self.optimiser.param_groups:
-            group["lr"] = group["peak"] * min(1.0, 50 * done + 0.01, 2 * (1 - done) + 0.01)
+            group["lr"] = group["peak"] * self.config.rate_factor(self._progress())
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        if self.phase != PREFIXES:
-            small = [
-                p
-                for name in ("selector", "test_logits", "value_head", "temperature")
-                for p in getattr(self.network, name).parameters()
-            ]
-            nn.utils.clip_grad_norm_(small, 1.0)
+        if self.adaptive:
+            names = ("selector", "test_logits", "value_head", "temperature")
+            clipped = [p for name in names for p in getattr(self.network, name).parameters()]
+            nn.utils.clip_grad_norm_(clipped, self.config.gradient_norm)
         self.optimiser.step()
-        # a mean over few steps while there are few
-        age = self.step - self.since[0] + 40 * self.phase
-        soft_update(self.mean, self.network, max(1 - self.config.averaging, 5 / (age + 10)))
+        soft_update(self.mean, self.network, self.config.averaging_weight(self.step - self.since[0], self.phase))
 
-    def _of_phase(self) -> float:
+    def _progress(self) -> float:
         """How much of the present phase is over."""
         return (self.done - self.since[1]) / max(self._end() - self.since[1], 1e-9)
 
+    # ------------------------------------------------------------------ what is learned in a step
+
     def _prefix_loss(self) -> Tensor:
         """Cross-entropy on prefixes of the order."""
-        size = self.config.prefix_batch if self.phase == PREFIXES else -(-self.config.prefix_batch // 2)
+        size = -(-self.config.prefix_batch // 2) if self.adaptive else self.config.prefix_batch
         row = self.problem.draw(size, self.rng, by_loss_scale=False)
-        mask = torch.from_numpy(self.starts.prefixes(self.problem, row, self.rng)).float()
+        mask = torch.from_numpy(self.sampler.prefixes(self.problem, row, self.rng)).float()
         inputs = self.network.inputs(torch.from_numpy(self.problem.X[row]), mask)
         self.network.classifier.train()  # an encoder of the user's own may do otherwise while it learns
-        logits, _ = self.network.logits(inputs)
+        class_logits, _ = self.network.classify(inputs)
         self.network.classifier.eval()
-        return functional.cross_entropy(logits, self._labels(self.problem, row))
+        assert self.problem.y is not None
+        return losses.prefix_loss(class_logits, torch.from_numpy(self.problem.y[row]))
+
+    def _selection_loss(self) -> Tensor:
+        """Prefixes, so that what is known of them stays, and cases in progress; in every second step those of held-out rows too,
+        which have less to learn."""
+        loss = self._selector_loss() if self.frozen else self._prefix_loss() + self._selector_loss()
+        return loss + self._value_loss() if self.step % 2 else loss
+
+    def _selector_loss(self) -> Tensor:
+        """Training rows teach the classes and which test is next, and buy one test each."""
+        live, network = self.live[0], self.network
+        observed = self._observe(live, self.problem)
+        inputs = network.inputs(observed.values, observed.mask)
+        test_logits, hidden = network.select(inputs, observed.conditions)
+        perturbed = gumbel_perturbed(test_logits, observed.legal, torch.rand_like(test_logits))
+        share = losses.soft_choice(perturbed, observed.open, self.config.softness(self._progress()))
+        mask = losses.soft_mask(observed.mask, share, self.stake[observed.labels])
+        class_logits, _ = network.classify(network.inputs(observed.values, mask))
+        loss = losses.selector_loss(class_logits, observed.labels, share, observed.scaled_cost, self.nats_per_loss)
+        with torch.no_grad():
+            view = assess(network, observed, inputs, test_logits, hidden, self.loss)
+            by_value = torch.from_numpy(self.rng.random(len(live.row)) < self.config.value_choice_share)
+            test = torch.where(by_value, view.best, perturbed.argmax(1)).numpy()
+        self._move(live, self.problem, observed, test, ~view.continues.numpy())
+        return loss
+
+    def _value_loss(self) -> Tensor:
+        """Held-out rows teach the temperature and what to expect of some tests, and buy one test each."""
+        live, problem, network = self.live[1], self.validation, self.network
+        observed = self._observe(live, problem)
+        inputs = network.inputs(observed.values, observed.mask)
+        with torch.no_grad():
+            selection = network.select(inputs, observed.conditions)
+        view = assess(network, observed, inputs, *selection, self.loss)
+        loss = losses.temperature_loss(view.log_belief, observed.labels)
+        predicted = view.prediction
+        if predicted.external_value is not None:
+            assert problem.external is not None
+            lost = self.loss[observed.labels, torch.from_numpy(problem.external[live.row])]
+            loss = loss + losses.external_loss(predicted.external_value, lost, self._bill(observed, live.lam))
+        case, test = self._looked_up(observed, view)
+        if len(case):
+            target = self._targets(live.after(case, test, problem), problem)
+            loss = loss + losses.value_loss(predicted.value_after[case, test], target.total)
+            is_best = view.best[case] == torch.from_numpy(test)
+            case = case[is_best.numpy()]
+            parts = view.best_value[case], predicted.final_loss[case], predicted.later_cost_share[case]
+            best_target = Outcome(*(part[is_best] for part in target))
+            loss = loss + losses.best_loss(*parts, best_target, observed.cost_bound[case])
+        self._move(live, problem, observed, self._explored(observed, view), ~view.continues.numpy())
+        return loss
+
+    @torch.no_grad()
+    def _targets(self, live: LiveCases, problem: Problem) -> Outcome:
+        """What the averaged networks expect of cases that have just bought a test."""
+        observed = self._observe(live, problem)
+        inputs = self.mean.inputs(observed.values, observed.mask)
+        view = assess(self.mean, observed, inputs, *self.mean.select(inputs, observed.conditions), self.loss)
+        predicted = view.prediction
+        end = losses.ending(view.decision_loss)
+        if predicted.external_value is not None:
+            may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_classes])
+            bill = self._bill(observed, live.lam)
+            end = losses.ending(view.decision_loss, predicted.external_value, bill, may_ask)
+        cost = view.best_cost + observed.cost_bound * predicted.later_cost_share
+        return losses.value_target(end, Outcome(view.continue_value, predicted.final_loss, cost), view.continues)
 
     # ------------------------------------------------------------------ cases in progress
 
-    def _choosing_loss(self) -> Tensor:
-        """Prefixes, so that what is known of them stays, and cases in progress; in every second step those of held-out rows too,
-        which have less to learn."""
-        loss = self._learning_loss() if self.frozen else self._prefix_loss() + self._learning_loss()
-        return loss + self._judging_loss() if self.step % 2 else loss
+    def _observe(self, live: LiveCases, problem: Problem) -> Observation:
+        return Observation.of(live, problem, self.scale, self.alone)
 
-    def _learning_loss(self) -> Tensor:
-        """Training rows teach the classes and which test is next; half of them go on as proposed, half as judged."""
-        live, problem = self.live[0], self.problem
-        seen = self._look(live, problem)
-        scores, guide = self.network.scores(seen.inputs, seen.conditions)
-        noise = -torch.log(-torch.log(torch.rand_like(scores).clamp(1e-9, 1 - 1e-6)))
-        noisy = (scores + noise).masked_fill(~seen.legal, NEVER)
-        loss = self._soft_choice(seen, noisy)
-        with torch.no_grad():
-            logits, hidden = self.network.logits(seen.inputs)
-            view = self._view(self.network, seen, logits, hidden, scores, guide)
-            as_judged = torch.from_numpy(self.rng.random(len(live.row)) < 0.5)
-            picked = torch.where(as_judged, view.pick, noisy.argmax(1)).numpy()
-        self._move(live, problem, seen, picked, ~view.goes_on.numpy())
-        return loss
+    def _bill(self, observed: Observation, lam: Doubles) -> Tensor:
+        """B: the scaled cost of asking the existing classifier."""
+        bill = self.schema.costs.money(observed.cases.cost_of(np.full(len(lam), self.schema.n_classes)))
+        return torch.from_numpy(bill * lam / self.scale.loss_scale).float()
 
-    def _look(self, live: Live, problem: Problem) -> Seen:
-        costs, first = self.schema.costs, self.schema.first_test
-        cases = Cases(problem, live.row, live.mask, live.cap)
-        left, money = costs.money(cases.left()), cases.test_cost()
-        legal = costs.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
-        mask, values = torch.from_numpy(live.mask).float(), torch.from_numpy(problem.X[live.row])
-        return Seen(
-            cases,
-            values,
-            mask,
-            self.network.inputs(values, mask),
-            torch.from_numpy(self.scale.conditions(live.lam, left)),
-            self._labels(problem, live.row),
-            torch.from_numpy(legal),
-            torch.from_numpy(legal.any(1)),
-            torch.from_numpy(money * (live.lam[:, None] / self.scale.loss_scale)).float(),
-            torch.from_numpy(self.scale.reach(live.lam, left)).float(),
-            torch.from_numpy(affordable(self.alone, money, left)),
-        )
-
-    def _view(self, network: FamilyNetwork, seen: Seen, logits: Tensor, hidden: Tensor, scores: Tensor, guide: Tensor) -> View:
-        """What the judge makes of it."""
-        log_belief = network.belief(logits.detach(), seen.mask)
-        decide = log_belief.detach().exp() @ self.loss
-        stop = decide.min(1).values
-        offers, late = (torch.from_numpy(made) for made in candidates_and_gaps(scores.detach().numpy(), seen.legal.numpy()))
-        judged = network.judged(
-            log_belief.detach(), hidden.detach(), guide.detach(), stop, late, seen.mask, seen.conditions, seen.rooms
-        )
-        pick = (judged.rest.detach() + seen.price).masked_fill(~offers, math.inf).argmin(1)
-        now = seen.price.gather(1, pick[:, None])[:, 0]
-        value = judged.rest.detach().gather(1, pick[:, None])[:, 0] + judged.luck
-        on = (value + now).detach()
-        return View(log_belief, stop, judged, offers, pick, now, value, on, seen.open & (on + DESIGN.tie_margin < stop))
-
-    def _soft_choice(self, seen: Seen, noisy: Tensor) -> Tensor:
-        """What is not yet known after the next test, and its price."""
-        share = functional.softmax(noisy / COLD ** self._of_phase(), 1) * seen.open[:, None]
-        # what is at stake counts for the choice; the classifier must learn how things are
-        felt = share.detach() + self.weight[seen.labels, None] * (share - share.detach())
-        logits, _ = self.network.logits(self.network.inputs(seen.values, torch.maximum(seen.mask, felt)))
-        return functional.cross_entropy(logits, seen.labels) + self.exchange * (share * seen.price).sum(1).mean()
-
-    def _judging_loss(self) -> Tensor:
-        """Held-out rows teach how much to believe, and what to expect of some tests: what it looks like when each is bought."""
-        live, problem = self.live[1], self.validation
-        seen = self._look(live, problem)
-        with torch.no_grad():
-            logits, hidden = self.network.logits(seen.inputs)
-            scores, guide = self.network.scores(seen.inputs, seen.conditions)
-        view = self._view(self.network, seen, logits, hidden, scores, guide)
-        loss = functional.nll_loss(view.log_belief, seen.labels)
-        if view.judged.ask is not None:
-            assert problem.external is not None
-            lost = self.loss[seen.labels, torch.from_numpy(problem.external[live.row])]
-            loss = loss + functional.mse_loss(view.judged.ask, (lost + self._bill(seen.cases, live.lam)).clamp(max=3))
-        case, test = self._some_tests(seen, view)
-        if len(case):
-            both, ends, paid = self._after(live, problem, case, test)
-            loss = loss + functional.mse_loss(view.judged.rest[case, test], both)
-            chosen = view.pick[case] == torch.from_numpy(test)
-            case, both, ends, paid = case[chosen.numpy()], both[chosen], ends[chosen], paid[chosen]
-            loss = loss + 2 * functional.mse_loss(view.value[case], both)
-            loss = loss + functional.mse_loss(view.judged.ends[case], ends)
-            loss = loss + functional.mse_loss(view.judged.more[case], (paid / seen.reach[case]).clamp(max=2))
-        # now and then any test, so that it is known what follows
-        at_random = self.rng.random(len(live.row)) < (0.15 if self.schema.n_tests > DESIGN.candidates else 0.3)
-        any_test = np.where(seen.legal.numpy(), self.rng.random(seen.legal.shape), -1).argmax(1)
-        picked = np.where(at_random, any_test, view.pick.numpy())
-        self._move(live, problem, seen, picked, ~view.goes_on.numpy())
-        return loss
-
-    def _some_tests(self, seen: Seen, view: View) -> tuple[Ints, Ints]:
-        """Pairs of a case and a test to look at: all where there are few; else the best, others that are proposed, and any."""
-        legal = seen.legal.numpy()
+    def _looked_up(self, observed: Observation, view: Assessment) -> tuple[Ints, Ints]:
+        """Pairs of a case and a test to look up: all where there are few tests; else the best, other candidates, and any."""
+        legal = observed.legal.numpy()
         if legal.shape[1] <= DESIGN.candidates:
             case, test = np.nonzero(legal)
             return case, test
-        rows = np.arange(len(legal))
+        rows, others = np.arange(len(legal)), self.config.value_tests - 1
         key = self.rng.random(legal.shape, dtype=np.float32)
-        anyone = np.where(legal, key, -1).argmax(1)
-        key += 2 * view.offers.numpy()
-        key[rows, view.pick.numpy()] += 4
-        test = np.argpartition(np.where(legal, key, -1), -LOOKS + 1, 1)[:, -LOOKS + 1 :]
-        test = np.concatenate([test, anyone[:, None]], 1)
-        case = np.repeat(rows, LOOKS).reshape(test.shape)
+        any_test = np.where(legal, key, -1).argmax(1)
+        key += 2 * view.candidates.numpy()
+        key[rows, view.best.numpy()] += 4
+        test = np.argpartition(np.where(legal, key, -1), -others, 1)[:, -others:]
+        test = np.concatenate([test, any_test[:, None]], 1)
+        case = np.repeat(rows, others + 1).reshape(test.shape)
         possible = legal[case, test]
         return case[possible], test[possible]
 
-    @torch.no_grad()
-    def _after(self, live: Live, problem: Problem, case: Ints, test: Ints) -> tuple[Tensor, ...]:
-        """What the averaged networks expect once a test is bought: loss at the end and further payments, and each of them. Their
-        sum is learned by itself: it changes gently with price and budget, its parts jump where the policy does."""
-        mask = live.mask[case]
-        mask[np.arange(len(case)), test] = True
-        then = Live(live.row[case], mask, live.lam[case], live.cap[case], live.refused[case], live.life[case], live.age[case])
-        seen = self._look(then, problem)
-        logits, hidden = self.mean.logits(seen.inputs)
-        view = self._view(self.mean, seen, logits, hidden, *self.mean.scores(seen.inputs, seen.conditions))
-        now: tuple[Tensor, ...] = view.stop, view.stop, torch.zeros_like(view.stop)  # decides
-        if view.judged.ask is not None:
-            bill, may = self._bill(seen.cases, then.lam), torch.from_numpy(seen.cases.legal()[:, self.schema.n_classes])
-            asks = may & (view.judged.ask < view.stop)
-            asked = view.judged.ask, view.judged.ask - bill, bill
-            now = tuple(torch.where(asks, *both) for both in zip(asked, now, strict=True))
-        on = view.goes_on & (view.on < now[0])
-        later = view.on, view.judged.ends, view.now + seen.reach * view.judged.more
-        return tuple(torch.where(on, *both) for both in zip(later, now, strict=True))
+    def _explored(self, observed: Observation, view: Assessment) -> Ints:
+        """B: the best test, and now and then any test, so that it is known what follows."""
+        config, legal = self.config, observed.legal.numpy()
+        share = config.random_test_share if legal.shape[1] > DESIGN.candidates else config.random_test_share_few
+        at_random = self.rng.random(len(legal)) < share
+        any_test = np.where(legal, self.rng.random(legal.shape), -1).argmax(1)
+        return np.where(at_random, any_test, view.best.numpy())
 
-    def _bill(self, cases: Cases, lam: Doubles) -> Tensor:
-        """B: in stakes, what asking the existing classifier would cost."""
-        bill = self.schema.costs.money(cases.cost_of(np.full(len(lam), self.schema.n_classes)))
-        return torch.from_numpy(bill * lam / self.scale.loss_scale).float()
-
-    def _move(self, live: Live, problem: Problem, seen: Seen, picked: Ints, would_stop: Bools) -> None:
-        """Buys what was picked. Where the policy would stop, a case goes on for a while, so that it is known what follows."""
-        can = seen.open.numpy()
-        live.mask[np.flatnonzero(can), picked[can]] = True
+    def _move(self, live: LiveCases, problem: Problem, observed: Observation, test: Ints, would_stop: Bools) -> None:
+        """Buys these tests. Where the policy would stop, a case goes on for a while, so that it is known what follows."""
+        can = observed.open.numpy()
+        live.buy(problem, test, can)
         live.age += 1
-        over = ~can | (live.age >= live.life) | (would_stop & (self.rng.random(len(can)) < 0.1))
+        over = ~can | (live.age >= live.limit) | (would_stop & (self.rng.random(len(can)) < self.config.stop_share))
         if over.any():
-            live.replace(over, self.starts.fresh(problem, int(over.sum()), self.rng))
+            live.replace(over, self.sampler.fresh(problem, int(over.sum()), self.rng))
 
     # ------------------------------------------------------------------ what was learned
 
@@ -344,51 +330,67 @@ class FamilyTrainer:
         return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, trunks)
 
     def values(self, weights: Weights, lam: float) -> FamilyValues:
-        """A family's values at one price."""
+        """A family's values at one tradeoff."""
         return self.family(weights).values(lam)
 
-    def _labels(self, problem: Problem, row: Ints) -> Tensor:
-        assert problem.y is not None
-        return torch.from_numpy(problem.y[row])
-
-    def _adam(self, rates: list[tuple[str, float]]) -> torch.optim.AdamW:
-        groups = [{"params": list(getattr(self.network, name).parameters()), "peak": rate} for name, rate in rates]
+    def _adam(self, rates: dict[str, float]) -> torch.optim.AdamW:
+        groups = [{"params": list(getattr(self.network, name).parameters()), "peak": rate} for name, rate in rates.items()]
         return torch.optim.AdamW(groups, lr=1e-3, weight_decay=self.config.weight_decay, fused=True)
 
     # ------------------------------------------------------------------ checkpoints
 
-    @property
-    def networks(self) -> dict[str, nn.Module]:
-        return {"network": self.network, "mean": self.mean}
-
     def state(self) -> State:
-        """Everything the training consists of: arrays, and facts that fit into JSON."""
-        arrays: Arrays = {"order": self.order, **{f"least/{name}": value for name, value in self.watch.best.items()}}
+        """Everything the run consists of: arrays, and facts that fit into JSON."""
+        arrays: Arrays = {"torch_rng": self.torch_rng.numpy(), "order": self.order}
         for i, live in enumerate(self.live):
             arrays |= {f"live/{i}/{field.name}": getattr(live, field.name) for field in fields(live)}
+        arrays |= {f"network/{k}": v for k, v in weights_of(self.network).items()}
+        arrays |= {f"least/{k}": v for k, v in self.monitor.best.items()}
+        arrays |= {f"mean/{k}": v for k, v in weights_of(self.mean).items()}
+        arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
+        least = self.monitor.least if self.monitor.best else None
         facts = {
+            "run": self._identity(),
+            "step": self.step,
             "done": self.done,
-            "phase": self.phase,
+            "phase": int(self.phase),
             "since": self.since,
             "prefix_share": self.prefix_share,
             "frozen": self.frozen,
-            "least": self.watch.least if self.watch.best else None,
+            "least": least,
+            "rng": self.rng.bit_generator.state,
         }
-        return state_of(self, identity(self, "family", order=self.order.tolist()), arrays, facts)
+        return {k: np.array(v) for k, v in arrays.items()}, facts
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
-        """Takes over what `state` handed out; the training goes on as if it had never stopped."""
-        here = self.state()[1]
-        same_run(facts.get("run"), here["run"])
-        same_sorts(facts, here)
+        """Takes over what `state` handed out; the run goes on as if it had never stopped."""
+        same_run(facts.get("run"), self._identity())
+        same_sorts(facts, self.state()[1])
         self.prefix_share, self.frozen = facts["prefix_share"], facts["frozen"]
-        if facts["phase"] not in (PREFIXES, CHOOSING, JUDGING):
+        if facts["phase"] not in list(Phase):
             raise StateError(f"the checkpoint is damaged: there is no phase {quoted(facts['phase'])}")
-        if facts["phase"] != PREFIXES:
-            self._begin(facts["phase"])
+        if facts["phase"] != Phase.PREFIXES:
+            self._begin(Phase(facts["phase"]))
         same_shapes(arrays, self.state()[0], max(len(self.problem), len(self.validation)))
-        self.done, self.since = facts["done"], (facts["since"][0], facts["since"][1])
-        self.watch.least, self.watch.best = math.inf if facts["least"] is None else facts["least"], part(arrays, "least/")
+        self.step, self.done = facts["step"], facts["done"]
+        self.since = facts["since"][0], facts["since"][1]
+        self.monitor.least, self.monitor.best = math.inf if facts["least"] is None else facts["least"], part(arrays, "least/")
+        self.rng.bit_generator.state = facts["rng"]
+        self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
         for i in range(2):
-            self.live[i] = Live(**{name: value.copy() for name, value in part(arrays, f"live/{i}/").items()})
-        load_shared(self, arrays, facts)
+            self.live[i] = LiveCases(**{k: v.copy() for k, v in part(arrays, f"live/{i}/").items()})
+        load_weights(self.network, part(arrays, "network/"))
+        load_weights(self.mean, part(arrays, "mean/"))
+        load_moments(self.optimiser, part(arrays, "optimiser/"))
+
+    def _identity(self) -> dict[str, Any]:
+        """What must agree for a checkpoint to be this run's."""
+        return {
+            **{f"setting {name!r}": value for name, value in self.config.to_dict().items()},
+            "algorithm": "family",
+            "seed": self.seed,
+            "training data": self.problem.fingerprint,
+            "validation data": self.validation.fingerprint,
+            "order": self.order.tolist(),
+            "network": hashlib.sha256(str(self.network).encode()).hexdigest()[:16],
+        }

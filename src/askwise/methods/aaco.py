@@ -30,7 +30,6 @@ from torch.nn import functional
 from askwise.components.boosting import stakes, unweighted
 from askwise.components.networks import inputs, soft_update, stack
 from askwise.components.prefixes import decide
-from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget, lam_range
 from askwise.core.cases import Cases, State
@@ -66,7 +65,8 @@ def masked_classifier(problem: Problem, validation: Problem, seconds: float, see
         cases = Cases(of, row, mask if of.known is None else mask | of.known[row], None)
         return inputs(cases.values(), cases.mask), torch.from_numpy(np.asarray(of.y)[row])
 
-    with own_torch(seed):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
         network, mean = (
             nn.Sequential(stack(len(schema.columns) + schema.n_tests, width, depth=2), nn.Linear(width, schema.n_classes))
             for _ in range(2)
@@ -205,7 +205,7 @@ def _blocks(n: int, numbers_each: int) -> list[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class Aaco:
+class Aaco(Policy):
     """Plans at one price, buys the first test of its plan, and decides when the plan is to buy nothing."""
 
     outlook: Outlook
@@ -280,9 +280,13 @@ def points(
 ) -> list[Policy]:
     """A policy for each of a range of prices, over one classifier that is trained for `seconds`, or `steps`. Using them is slow:
     time grows with the number of neighbours and of supersets, and memory with that of reference rows and supersets."""
-    with own_torch(seed, threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
         complete, judge = filled(problem.trainable(), seed), filled(validation.with_loss(problem.loss), seed)
         classify = masked_classifier(complete, judge, seconds, seed, steps)
+    finally:
+        torch.set_num_threads(before)
     outlook = Outlook(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
     ends = lam_range(problem)
     grid: Sequence[float] | Doubles = [] if ends is None else np.geomspace(*ends, PRICES) / problem.loss_scale

@@ -181,7 +181,7 @@ def expensive(problem: Problem, validation: Problem, columns: Ints, *, seconds: 
 
 
 @dataclass(frozen=True, eq=False)
-class Gated:
+class Gated(Policy):
     """Asks the gate; then buys all for the expensive model where it says so, else what the cheap model asks."""
 
     gate: Trees

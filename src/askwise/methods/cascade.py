@@ -30,7 +30,7 @@ MOST_ROWS = 40_000  # from which stopping is learned
 
 
 @dataclass(frozen=True, eq=False)
-class Cascade:
+class Cascade(Policy):
     """Buys in order. Wherever a stage is reached, it goes on if that is expected to lose less than deciding there."""
 
     order: Ints

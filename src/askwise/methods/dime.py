@@ -24,8 +24,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from askwise.components.subset_classifier import RATE, Belief, Best, Learner, Live, Masked, Pace, Picking, counts, set_rate
-from askwise.components.torch_state import own_torch
+from askwise.components.subset_classifier import (
+    RATE,
+    Belief,
+    Best,
+    Learner,
+    Live,
+    Masked,
+    Pace,
+    Picking,
+    counts,
+    own_torch,
+    set_rate,
+)
 from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import State

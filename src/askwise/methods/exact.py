@@ -48,7 +48,7 @@ class Codes:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactPolicy:
+class ExactPolicy(Policy):
     """Looks the best action up. What it has never seen it decides by what it has: a value unknown counts as not held."""
 
     codes: Codes

@@ -21,8 +21,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from askwise.components.subset_classifier import PATIENCE, RATE, Best, Learner, Live, Masked, Pace, Picking, counts, set_rate
-from askwise.components.torch_state import own_torch
+from askwise.components.networks import gumbel_perturbed
+from askwise.components.subset_classifier import (
+    PATIENCE,
+    RATE,
+    Best,
+    Learner,
+    Live,
+    Masked,
+    Pace,
+    Picking,
+    counts,
+    own_torch,
+    set_rate,
+)
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import State
@@ -33,7 +45,6 @@ from askwise.frontier.choice import best_for
 TEMPERATURES = np.geomspace(1.0, 0.1, 5).tolist()
 FIRST = 0.3  # share of the time for the classifier alone
 LOOKS = 10  # in each stage
-NEVER = -1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +63,7 @@ def pick_loss(learner: Learner, selector: Masked, live: Live, temperature: float
     values, mask = learner.X[live.row], torch.from_numpy(live.mask).float()
     legal = torch.from_numpy(live.legal())
     scores = selector(values, mask)
-    noise = -torch.log(-torch.log(torch.rand_like(scores).clamp(1e-9, 1 - 1e-6)))
-    noisy = (scores + noise).masked_fill(~legal, NEVER)
+    noisy = gumbel_perturbed(scores, legal, torch.rand_like(scores))
     soft = (noisy / temperature).softmax(1) * legal  # where nothing is legal, nothing is picked
     loss = functional.cross_entropy(learner.network(values, mask + soft), learner.y[live.row])
     return loss, noisy.argmax(1).numpy()

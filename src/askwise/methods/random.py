@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askwise.components.subset_classifier import Learner, Pace, Picking, counts
-from askwise.components.torch_state import own_torch
+from askwise.components.subset_classifier import Learner, Pace, Picking, counts, own_torch
 from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.core.cases import State

@@ -50,7 +50,7 @@ def onnx_bytes(model: LearnedModel) -> bytes:
         "values": graph.input("values", float, len(model.schema.columns)),
         "mask": graph.input("mask", bool, F),
         "legal": graph.input("legal", bool, F),
-        "price": graph.input("price", float, F),
+        "test_cost": graph.input("test_cost", float, F),
         "left": graph.input("left", float),
     }
     if model.blend.share:
@@ -61,10 +61,10 @@ def onnx_bytes(model: LearnedModel) -> bytes:
     return data
 
 
-def step(model: LearnedModel, values: Any, mask: Any, legal: Any, price: Any, left: Any, draw: Any = None) -> dict[str, Any]:
+def step(model: LearnedModel, values: Any, mask: Any, legal: Any, test_cost: Any, left: Any, draw: Any = None) -> dict[str, Any]:
     """One step of the model's policy for B cases: what to do, how good each action is, and the class probabilities.
 
-    values: B, C, not scaled; mask, legal, price: B, F, of the tests; left: B, infinity for no budget; draw: B, of a mixture.
+    values: B, C, not scaled; mask, legal, test_cost: B, F, of the tests; left: B, infinity for no budget; draw: B, of a mixture.
     Arrays, or those of a `Graph`.
     """
     schema = model.schema
@@ -78,7 +78,7 @@ def step(model: LearnedModel, values: Any, mask: Any, legal: Any, price: Any, le
             np.concatenate([*decides, schema.costs.obtainable(legal & ~mask, mask)], 1),
             np.zeros_like(left),  # nothing is drawn from a key here
             left,
-            price,
+            test_cost,
         )
     )
     first, second = model.followed
@@ -121,12 +121,12 @@ def card(model: LearnedModel) -> dict[str, Any]:
     schema, costs = model.schema, model.schema.costs
     limits = [None if (cap := model.limit(p)) is None else float(costs.money(cap)) for p in model.followed]
     return {
-        "format": "askwise-onnx-1",
+        "format": "askwise-onnx-2",
         "columns": list(schema.columns),
         "tests": list(schema.tests),
         "classes": list(schema.classes),
         "owner": schema.owner.tolist(),
-        "prices": np.asarray(costs.money(costs.own), float).tolist(),
+        "costs": np.asarray(costs.money(costs.own), float).tolist(),
         "setup": np.asarray(costs.money(costs.setup), float).tolist(),
         "member": costs.member.astype(int).tolist(),
         "sources": costs.sources.astype(int).tolist(),

@@ -17,7 +17,7 @@ from askwise.core.costs import CostFunction
 from askwise.core.measures import Measure
 from askwise.core.problem import Schema
 from askwise.errors import StateError
-from askwise.family.conditions import Scale, list_prices
+from askwise.family.conditions import Scale, costs_alone
 from askwise.family.forward import uncalibrated
 from askwise.family.inference import Family
 from askwise.frontier.point import Point
@@ -196,4 +196,4 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) 
         from askwise.family.network import own_trunks
 
         trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), network, weights)
-    return Family(weights, scale, rank, arrays["loss"], schema.owner, list_prices(schema), trunks)
+    return Family(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), trunks)

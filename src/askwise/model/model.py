@@ -266,7 +266,9 @@ class LearnedModel:
             if shared is not None:
                 out[part] = shared.believe(state.values, state.mask)
             else:
-                out[part] = self.believed(self._precise.values(state))  # type: ignore[attr-defined]
+                values = self._precise.values(state)
+                assert values is not None
+                out[part] = self.believed(values)
         if problem.external is not None:  # what the existing classifier says is believed
             last = done.action[done.first + done.length - 1]
             asked = (last == self.schema.n_classes) & (done.decision != out.argmax(1))

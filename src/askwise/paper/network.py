@@ -9,6 +9,7 @@ from askwise.components.encoders import Encoder, encoded_width
 from askwise.components.networks import inputs, stack
 from askwise.core.arrays import Floats
 from askwise.core.cases import State
+from askwise.core.policy import ValueFunction
 from askwise.core.problem import Schema
 
 
@@ -45,7 +46,7 @@ def dueling(value: Tensor, advantage: Tensor) -> Tensor:
     return advantage + (value - advantage.mean(1, keepdim=True))
 
 
-class NetworkValues:
+class NetworkValues(ValueFunction):
     """A network as a function of states, for policies."""
 
     def __init__(self, network: nn.Module, device: torch.device) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from askwise.components.numpy_layers import linear, linears, relu_layers
 from askwise.core.arrays import Array, Floats
 from askwise.core.cases import State
+from askwise.core.policy import ValueFunction
 
 
-class DenseValues:
+class DenseValues(ValueFunction):
     """Q(s, a) of a `QNetwork` with the `dense` encoder, from its weights.
 
     Paper: section 3.1, dueling architecture

@@ -2,11 +2,19 @@
 
 Every function takes data and returns a matplotlib `Figure`; `save` writes it. Nothing here switches a backend or keeps state,
 and matplotlib is imported only when something is drawn. Every picture can be read without its colours.
+
+canvas: what all pictures share
+models: what each picture takes from a model or a fitted classifier
+cost_score: curves and points in the plane of cost and score
+training: how a training went
+maps: how often each test is bought and when, by class or by pixel
+tree: the paths that cases take
 """
 
 from askwise.plots.canvas import inline, save
-from askwise.plots.lines import frontier, frontiers, progress, targets
+from askwise.plots.cost_score import frontier, frontiers, targets
 from askwise.plots.maps import bought, pixels
+from askwise.plots.training import areas, progress
 from askwise.plots.tree import paths
 
-__all__ = ["bought", "frontier", "frontiers", "inline", "paths", "pixels", "progress", "save", "targets"]
+__all__ = ["areas", "bought", "frontier", "frontiers", "inline", "paths", "pixels", "progress", "save", "targets"]

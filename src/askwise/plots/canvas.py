@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
+    from askwise.core.budget import Budget
     from askwise.evaluation import Report
 
 INK, SOFT, FAINT = "#222222", "#777777", "#bbbbbb"
@@ -83,6 +84,14 @@ def count(n: int, thing: str) -> str:
 def money(label: str, unit: str) -> str:
     """A label with the unit of money, if that has a name."""
     return f"{label} ({printable(unit)})" if unit else label
+
+
+def limit_of(budget: Budget | None) -> tuple[str, float | None]:
+    """What cases may cost on average or, where that is not said, at most; and which of the two it is."""
+    average, hard = (None, None) if budget is None else (budget.average, budget.hard)
+    if average is not None:
+        return "average", float(average)
+    return ("no", None) if hard is None else ("hard", float(hard))
 
 
 def known_of(report: Report) -> Bools | None:

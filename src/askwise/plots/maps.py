@@ -23,33 +23,37 @@ if TYPE_CHECKING:
 OFTEN, WHEN = "Blues", "cividis"  # both get steadily lighter or darker, so they survive a black and white printer
 
 
-class Bought(NamedTuple):
+class Purchases(NamedTuple):
     """How often G groups of cases buy each test and, unless that is not known, at which position on average."""
 
     share: Doubles  # G, F
     position: Doubles | None  # G, F; NaN where nobody does
     size: Ints  # G
     groups: list[str]
-    words: str  # what the groups are
+    about: str  # what the groups are
+    schema: Schema
+    known: Array  # F: the share of cases that knew each test from the start
 
 
-def _bought(report: Report, by: Literal["truth", "decision"] | None) -> Bought:
-    """By class."""
+def _by_class(report: Report, by: Literal["truth", "decision"] | None) -> Purchases:
+    """Of cases, by class."""
     schema, done = report.problem.schema, report.episodes
     by = by or ("decision" if report.problem.y is None else "truth")
     group = done.decision if by == "decision" else report.truth[done.row]
     present, group, size = np.unique(group, return_inverse=True, return_counts=True)
     names = [short(schema.classes[k], 16) for k in present]
-    words = "true class" if by == "truth" else "decision"
-    return Bought(*share_and_position(report, group, len(present)), size, names, words)
+    about, known = "true class" if by == "truth" else "decision", known_of(report)
+    had = np.zeros(schema.n_tests) if known is None else known.mean(0)
+    return Purchases(*share_and_position(report, group, len(present)), size, names, about, schema, had)
 
 
-def _recorded(model: LearnedModel, by: Any) -> Bought:
+def _recorded(model: LearnedModel, by: Any) -> Purchases:
     """Of all cases together, which is what a model keeps."""
     if by is not None:
         raise InputError(f"by is {by!r}, but a model does not keep what is bought by class; give a Report of cases")
-    found = used(model)
-    return Bought(np.array([list(found.bought.values())]), None, np.array([found.rows]), ["all cases"], "kept apart by the fit")
+    usage = used(model)
+    share, size = np.array([list(usage.bought.values())]), np.array([usage.rows])
+    return Purchases(share, None, size, ["all cases"], "kept apart by the fit", model.schema, known_by_all(model))
 
 
 def bought(report: Any, *, by: Literal["truth", "decision"] | None = None, most: int = 40) -> Figure:
@@ -63,16 +67,27 @@ def bought(report: Any, *, by: Literal["truth", "decision"] | None = None, most:
     if most < 1:
         raise InputError(f"{most} tests cannot be drawn; it must be 1 or more")
     model = model_of(report)
-    share, position, size, groups, about = _bought(report, by) if model is None else _recorded(model, by)
-    overall = np.rint(size @ share) / size.sum()  # F; from whole cases, so that ties stay ties
+    purchased = _by_class(report, by) if model is None else _recorded(model, by)
+    size = purchased.size
+    overall = np.rint(size @ purchased.share) / size.sum()  # F; from whole cases, so that ties stay ties
     order = np.argsort(-overall, kind="stable")
-    shown, rest = order[:most], order[most:]
+    shown, hidden = order[:most], order[most:]
+    figure = _draw_bought(purchased, shown)
+    notes = [f"nothing was bought for any of {count(int(size.sum()), 'case')}"] if not overall.any() else []
+    if len(hidden):
+        top = overall[hidden[0]]
+        at_most = f", each bought for at most {_percent(top)} % of cases" if top else ", never bought"
+        notes.append(f"{count(len(hidden), 'more test')} not shown{at_most}")
+    if notes:
+        figure.supxlabel("; ".join(notes), fontsize=8, color=SOFT)
+    return figure
 
-    G, T = len(groups), len(shown)
-    names = (
-        _names(report.problem.schema, _had(report), shown) if model is None else _names(model.schema, known_by_all(model), shown)
-    )
-    lines = [(name, f"n = {n:,}") for name, n in zip(groups, size, strict=True)]
+
+def _draw_bought(purchased: Purchases, shown: Ints) -> Figure:
+    """A row for each test shown, a column for each group; one panel for how often, one for when."""
+    share, position, G, T = purchased.share, purchased.position, len(purchased.groups), len(shown)
+    names = _names(purchased.schema, purchased.known, shown)
+    lines = [(name, f"n = {n:,}") for name, n in zip(purchased.groups, purchased.size, strict=True)]
     widest = max(inches(line, 8) for pair in lines for line in pair)
     cell = min(max(widest + 0.1, 0.45), 1.2, 6 / G)
     upright = widest > cell
@@ -86,27 +101,14 @@ def bought(report: Any, *, by: Literal["truth", "decision"] | None = None, most:
         top = float(np.nanmax(position[:, shown], initial=1.0))
         _heat(when[0], position[:, shown].T, WHEN, (1, max(top, 2)), numbers, "{:.1f}".format)
     every = math.ceil(0.16 / cell)
-    for axes, title in zip(
-        (often, *when), ("how often bought\n(% of cases)", "position when bought\n(1 = first test)"), strict=False
-    ):
+    titles = "how often bought\n(% of cases)", "position when bought\n(1 = first test)"
+    for axes, title in zip((often, *when), titles, strict=False):
         axes.set_title(title, fontsize=10)
         axes.set_xticks(np.arange(0, G, every) + 0.5, labels[::every], fontsize=8, parse_math=False, rotation=90 * upright)
-        axes.set_xlabel(about)
+        axes.set_xlabel(purchased.about)
     often.set_yticks(np.arange(T) + 0.5, names, fontsize=8, parse_math=False)
     often.invert_yaxis()
-    notes = [f"nothing was bought for any of {count(int(size.sum()), 'case')}"] if not overall.any() else []
-    if len(rest):
-        at_most = f", each bought for at most {_percent(overall[rest[0]])} % of cases" if overall[rest[0]] else ", never bought"
-        notes.append(f"{count(len(rest), 'more test')} not shown{at_most}")
-    if notes:
-        figure.supxlabel("; ".join(notes), fontsize=8, color=SOFT)
     return figure
-
-
-def _had(report: Report) -> Doubles:
-    """F: the share of cases that knew each test from the start."""
-    known = known_of(report)
-    return np.zeros(report.problem.schema.n_tests) if known is None else known.mean(0)
 
 
 def _names(schema: Schema, had: Array, tests: Ints) -> list[str]:
@@ -187,15 +189,15 @@ def pixels(report: Any, shape: tuple[int, int], *, example: int | None = None) -
     top = max(float(np.nanmax(0 if position is None else position, initial=1.0)), 2.0)
     drawn = [(np.where(share > 0, share, np.nan), OFTEN, (0, float(share.max()) or 1.0), "share of cases that buy it")]
     drawn += [] if position is None else [(position, WHEN, (1, top), "mean position when bought")]
-    for on, (values, colours, limits, title) in zip(axes, drawn, strict=False):
-        image = on.imshow(values, cmap=colours_of(colours), vmin=limits[0], vmax=limits[1], interpolation="nearest")
-        figure.colorbar(image, ax=on, location="bottom", shrink=0.8, aspect=25, format=_ticks(limits))
-        on.set_title(title, fontsize=10)
+    for panel, (values, colours, limits, title) in zip(axes, drawn, strict=False):
+        image = panel.imshow(values, cmap=colours_of(colours), vmin=limits[0], vmax=limits[1], interpolation="nearest")
+        figure.colorbar(image, ax=panel, location="bottom", shrink=0.8, aspect=25, format=_ticks(limits))
+        panel.set_title(title, fontsize=10)
     if example is not None:
         _example(axes[2], report, shape, example, top)
-    for on in axes:
-        on.set_xticks([])
-        on.set_yticks([])
+    for panel in axes:
+        panel.set_xticks([])
+        panel.set_yticks([])
     never = int((share == 0).sum())
     figure.supxlabel(f"{count(n, 'case')}; {count(never, 'pixel')} of {share.size:,} never bought (grey)", fontsize=8, color=SOFT)
     return figure
@@ -207,9 +209,9 @@ def _example(axes: Axes, report: Report, shape: tuple[int, int], example: int, t
     picture = problem.X[done.row[example]].reshape(shape)
     axes.imshow(picture, cmap="Greys", interpolation="nearest", alpha=0.35)
     case, test, position = purchases(report)
-    mine = case == example
+    bought = case == example
     order = np.full(problem.schema.n_tests, np.nan)
-    order[test[mine]] = position[mine]
+    order[test[bought]] = position[bought]
     order = order[problem.schema.owner].reshape(shape)
     held = ~np.isnan(order)
     image = axes.imshow(np.ma.masked_where(~held, order), cmap=WHEN, vmin=1, vmax=top, interpolation="nearest")
@@ -224,5 +226,5 @@ def _example(axes: Axes, report: Report, shape: tuple[int, int], example: int, t
     decided, truth = int(done.decision[example]), None if problem.y is None else int(problem.y[done.row[example]])
     verdict = "" if truth is None else " (right)" if truth == decided else f" (wrong: {classes[truth]})"
     axes.set_title(
-        f"case {example}, {count(int(mine.sum()), 'test')} bought: {classes[decided]}{verdict}", fontsize=10, parse_math=False
+        f"case {example}, {count(int(bought.sum()), 'test')} bought: {classes[decided]}{verdict}", fontsize=10, parse_math=False
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from askwise.core.arrays import Bools
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, tally
+from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.errors import InputError
 from askwise.model.model import LearnedModel
@@ -17,14 +18,14 @@ from askwise.model.purchases import Usage, usage
 from askwise.texts import printable
 
 
-def model_of(given: Any) -> LearnedModel | None:
+def model_of(source: Any) -> LearnedModel | None:
     """A model, or that of a fitted classifier; None for anything else, which is data."""
-    if hasattr(given, "get_params"):
+    if hasattr(source, "get_params"):
         from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(given)
-    found = getattr(given, "model_", given)
-    return found if isinstance(found, LearnedModel) else None
+        check_is_fitted(source)
+    model = getattr(source, "model_", source)
+    return model if isinstance(model, LearnedModel) else None
 
 
 def scores(model: LearnedModel, of: Any) -> list[float]:
@@ -46,8 +47,7 @@ def curve(model: LearnedModel) -> tuple[list[float], list[float]]:
 
 def works_at(model: LearnedModel) -> tuple[float, float]:
     """Cost and score that are expected at its budget."""
-    expected = model.expected
-    return expected["cost"], scores(model, [SimpleNamespace(**expected)])[0]
+    return model.measured.cost, scores(model, [model.measured])[0]
 
 
 def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
@@ -55,12 +55,12 @@ def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
     if problem is not None and not isinstance(problem, Problem):
         raise InputError("besides a model, its cases can be given, as model.problem(X, y) makes them")
     validation, test, best = curve(model), None, works_at(model)
-    found = [p.measure for p in model.frontier]
+    measures = [p.measure for p in model.frontier]
     prior = validation[1][0]
     if problem is not None:
-        found = [measure(problem.labelled(), model.arm(point), model.limit(point)) for point in model.frontier]
+        measures = [measure(problem.labelled(), model.arm(point), model.limit(point)) for point in model.frontier]
         here = tally(problem, model.rollout(problem)).measure(problem.schema.costs)
-        test = [m.cost for m in found], scores(model, found)
+        test = [m.cost for m in measures], scores(model, measures)
         prior, best = test[1][0], (here.cost, scores(model, [here])[0])
     words = f"{'1 - expected ' if model.weighted else ''}{model.objective}"
     return {
@@ -73,37 +73,43 @@ def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
         "unit": printable(model.unit),
         "score": words,
         "best": best,
-        "errors": errors_of(model, found),
-        "cases": min((m.n or 0 for m in found), default=0) or None,
+        "errors": errors_of(model, measures),
+        "cases": min((m.n or 0 for m in measures), default=0) or None,
     }
 
 
-def records_of(model: LearnedModel) -> list[Any]:
-    """How its training went, as far as a model keeps it: by the paper's algorithm, cost in training and score in validation."""
-    areas = model.facts.get("areas")
-    if areas is not None:
-        return [SimpleNamespace(step=step, area=area) for step, area in areas]
-    nothing = float("nan")
+class TrainingRecord(NamedTuple):
+    """What a model keeps of one measurement while it learned by the paper's algorithm; NaN for what it does not keep."""
+
+    step: int
+    lam: float
+    train: Measure
+    validation: Measure
+
+
+def records_of(model: LearnedModel) -> list[TrainingRecord]:
+    """How its training went, by the paper's algorithm: cost in training and score in validation."""
     return [
-        SimpleNamespace(
-            step=step,
-            lam=lam,
-            train=SimpleNamespace(cost=cost, loss=nothing, accuracy=nothing),
-            validation=SimpleNamespace(cost=nothing, loss=loss, accuracy=accuracy),
-        )
+        TrainingRecord(step, lam, Measure(cost, math.nan, math.nan, 0), Measure(math.nan, loss, accuracy, 0))
         for step, lam, cost, loss, accuracy in model.facts.get("records", [])
     ]
 
 
+def areas_of(model: LearnedModel) -> list[tuple[int, float]] | None:
+    """How the training of a family went: steps, and the area under the frontier; None by the paper's algorithm."""
+    measured = model.facts.get("areas")
+    return None if measured is None else [(step, area) for step, area in measured]
+
+
 def used(model: LearnedModel) -> Usage:
     """What was bought of the cases that the fit kept apart."""
-    found = usage(model)
-    if found is None:
+    recorded = usage(model)
+    if recorded is None:
         raise InputError(
             "what this model buys at its budget is not recorded in it; give the cases to look at, "
             "Report(problem, model.rollout(problem)) where problem is model.problem(X, y)"
         )
-    return found
+    return recorded
 
 
 def known_by_all(model: LearnedModel) -> Bools:

@@ -28,7 +28,7 @@ GAP = 0.35  # between two columns, for the bands
 MARGIN = 0.15
 
 
-class Paths(NamedTuple):
+class CommonPaths(NamedTuple):
     """The P different paths, the most common first. Paths that differ only in what was cut off are one."""
 
     tests: Ints  # P, steps + 1
@@ -38,7 +38,7 @@ class Paths(NamedTuple):
     right: Doubles | None  # P: share of right decisions
 
 
-def common(report: Report, steps: int) -> Paths:
+def common(report: Report, steps: int) -> CommonPaths:
     """Groups the cases of a report by what they bought, in which order, and how it ended."""
     done, schema = report.episodes, report.problem.schema
     n = len(done.length)
@@ -60,18 +60,18 @@ def common(report: Report, steps: int) -> Paths:
         return (np.bincount(path, values, minlength=len(cases)) / cases)[order]
 
     right = None if report.problem.y is None else mean((done.decision == report.truth[done.row]).astype(float))
-    return Paths(key[order, :-1], key[order, -1], cases[order], mean(report.cost_per_case), right)
+    return CommonPaths(key[order, :-1], key[order, -1], cases[order], mean(report.cost_per_case), right)
 
 
 @dataclass(eq=False)
-class Node:
+class TreeNode:
     """A test that some cases buy after the same tests before, or (`path` is set) the end of a path."""
 
     name: str
     cases: int  # all that come here, also on paths that are not shown
     depth: int
     path: int | None = None
-    children: list[Node] = field(default_factory=list)
+    children: list[TreeNode] = field(default_factory=list)
     y: float = 0.0  # the middle, in inches from the top
 
     @property
@@ -88,7 +88,7 @@ class Node:
             child.place(top, scale)
             top += child.room(scale)
 
-    def all(self) -> Iterator[Node]:
+    def all(self) -> Iterator[TreeNode]:
         yield self
         for child in self.children:
             yield from child.all()
@@ -100,31 +100,33 @@ class Node:
         return self.name if self.path is not None else f"{self.name} ({self.cases:,})"
 
 
-def grow(paths: Paths, shown: int, names: list[str], ends: list[str]) -> Node:
+def grow(paths: CommonPaths, shown: int, names: list[str], ends: list[str]) -> TreeNode:
     """The tree of the first `shown` paths; at every branch the most common comes first."""
 
-    def node(name: str, rows: Ints, depth: int) -> Node:
+    def node(name: str, rows: Ints, depth: int) -> TreeNode:
         """`rows` are the paths, shown or not, that begin with the `depth` tests that led here."""
-        found = Node(name, int(paths.cases[rows].sum()), depth)
+        branch = TreeNode(name, int(paths.cases[rows].sum()), depth)
         following = np.full(len(rows), NOTHING) if depth == paths.tests.shape[1] else paths.tests[rows, depth]
         for next_test in np.unique(following[rows < shown]):
             there = rows[following == next_test]
             if next_test == NOTHING:
-                found.children += [Node(ends[paths.last[p]], int(paths.cases[p]), depth + 1, int(p)) for p in there if p < shown]
+                branch.children += [
+                    TreeNode(ends[paths.last[p]], int(paths.cases[p]), depth + 1, int(p)) for p in there if p < shown
+                ]
             else:
-                found.children.append(node("…" if next_test == FURTHER else names[next_test], there, depth + 1))
-        found.children.sort(key=lambda c: -c.cases)
-        return found
+                branch.children.append(node("…" if next_test == FURTHER else names[next_test], there, depth + 1))
+        branch.children.sort(key=lambda c: -c.cases)
+        return branch
 
     return node("", np.arange(len(paths.cases)), 0)
 
 
-def recorded(model: LearnedModel, steps: int) -> Paths:
+def recorded(model: LearnedModel, steps: int) -> CommonPaths:
     """The paths that a model keeps: how they end is not kept, so each is one, and what it costs follows from its tests."""
-    found, schema, known = used(model), model.schema, known_by_all(model)
+    usage, schema, known = used(model), model.schema, known_by_all(model)
     index = {test: i for i, test in enumerate(schema.tests)}
-    kept = [[index[t] for t in tests] for tests, _ in found.paths]
-    cases = [round(share * found.rows) for _, share in found.paths]
+    kept = [[index[t] for t in tests] for tests, _ in usage.paths]
+    cases = [round(share * usage.rows) for _, share in usage.paths]
     table = np.full((len(kept) + 1, steps + 1), NOTHING)
     held = np.tile(known, (len(kept) + 1, 1))
     for row, tests in enumerate(kept):
@@ -132,10 +134,10 @@ def recorded(model: LearnedModel, steps: int) -> Paths:
         table[row, steps] = FURTHER if len(tests) > steps else NOTHING
         held[row, tests] = True
     cost = np.asarray(schema.costs.money(schema.costs.cost(held, np.tile(known, (len(held), 1)))), float)
-    others = max(found.rows - sum(cases), 0)
+    others = max(usage.rows - sum(cases), 0)
     cost[-1] = np.nan  # of all other paths together
     n = len(held) if others else len(kept)
-    return Paths(table[:n], np.zeros(n, np.int64), np.array([*cases, others])[:n], cost[:n], None)
+    return CommonPaths(table[:n], np.zeros(n, np.int64), np.array([*cases, others])[:n], cost[:n], None)
 
 
 def paths(report: Any, most: int = 12, *, steps: int = 6, unit: str = "") -> Figure:
@@ -152,14 +154,19 @@ def paths(report: Any, most: int = 12, *, steps: int = 6, unit: str = "") -> Fig
         raise InputError(f"{most} paths of {steps} steps cannot be drawn; both must be 1 or more")
     model = model_of(report)
     if model is None:
-        schema, found = report.problem.schema, common(report, steps)
-        shown, ends = min(most, len(found.cases)), [short(c, 18) for c in schema.classes] + ["existing classifier"]
-        note = _note(report, found, shown, steps)
+        schema, taken = report.problem.schema, common(report, steps)
+        shown, ends = min(most, len(taken.cases)), [short(c, 18) for c in schema.classes] + ["existing classifier"]
+        note = _note(report, taken, shown, steps)
     else:
-        schema, found, unit = model.schema, recorded(model, steps), unit or model.unit
+        schema, taken, unit = model.schema, recorded(model, steps), unit or model.unit
         shown, ends = min(most, len(used(model).paths)), ["decided"]
         note = f"the {count(shown, 'most common path')} of {count(used(model).rows, 'case')} that the fit kept apart"
-    root = grow(found, shown, [short(t, 18) for t in schema.tests], ends)
+    root = grow(taken, shown, [short(t, 18) for t in schema.tests], ends)
+    return _draw_tree(root, taken, _table(taken, shown, unit), note, steps)
+
+
+def _draw_tree(root: TreeNode, taken: CommonPaths, beside: tuple[list[list[str]], int], note: str, steps: int) -> Figure:
+    """The tree, the table beside it, and a line below."""
     scale, top = FLOW / root.cases, MARGIN + 1.4 * LINE
     root.place(top, scale)
     nodes = list(root.all())
@@ -167,13 +174,12 @@ def paths(report: Any, most: int = 12, *, steps: int = 6, unit: str = "") -> Fig
     last = max(n.depth for n in leaves)
     for leaf in leaves:
         leaf.depth = last  # decisions stand in one column
-
     heads = ["start", *(f"test {d}" for d in range(1, last)), "decision"]
     if any(n.depth > steps and n.path is None for n in nodes):
         heads[-2] = "more"
     wide = [0.15 + max(map(_wide, (head, *(n.label for n in nodes if n.depth == d)))) for d, head in enumerate(heads)]
     left = MARGIN + np.cumsum([0, *(w + GAP for w in wide)])
-    table, others = _table(found, shown, unit)
+    table, others = beside
     edge = left[last] + wide[last] + np.cumsum([0.18 + max(map(_wide, column)) for column in table])
     bottom = top + root.room(scale)
     end = bottom + (1.3 * LINE if others else 0.3 * LINE)
@@ -183,14 +189,10 @@ def paths(report: Any, most: int = 12, *, steps: int = 6, unit: str = "") -> Fig
     axes = figure.add_subplot(xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
     for node in nodes:
-        _draw(axes, node, left, wide, scale, found.last)
+        _draw(axes, node, left, wide, scale, taken.last)
     for x, head in zip(left, heads, strict=False):
         _write(axes, x, MARGIN + LINE / 2, head, color=SOFT)
-    rows = [*(leaf.y for leaf in leaves), *([bottom + LINE / 2] if others else [])]
-    for x, (head, *cells) in zip(edge, table, strict=True):
-        _write(axes, x, MARGIN + LINE / 2, head, ha="right", color=SOFT)
-        for y, cell in zip(rows, cells, strict=True):
-            _write(axes, x, y, cell, ha="right")
+    _draw_table(axes, edge, table, [*(leaf.y for leaf in leaves), *([bottom + LINE / 2] if others else [])])
     if others:
         words, x = f"other paths ({count(others, 'case')})", left[last] + wide[last]
         _write(axes, x, bottom + LINE / 2, words, ha="right")
@@ -199,29 +201,37 @@ def paths(report: Any, most: int = 12, *, steps: int = 6, unit: str = "") -> Fig
     return figure
 
 
-def _table(found: Paths, shown: int, unit: str) -> tuple[list[list[str]], int]:
+def _draw_table(axes: Axes, edge: Doubles, table: list[list[str]], rows: list[float]) -> None:
+    """Columns that end at these edges, with a cell in each of these rows."""
+    for x, (head, *cells) in zip(edge, table, strict=True):
+        _write(axes, x, MARGIN + LINE / 2, head, ha="right", color=SOFT)
+        for y, cell in zip(rows, cells, strict=True):
+            _write(axes, x, y, cell, ha="right")
+
+
+def _table(taken: CommonPaths, shown: int, unit: str) -> tuple[list[list[str]], int]:
     """What stands to the right of the tree: columns, each a head, a cell for each path shown, and one for all others if there
     are any; and how many cases these are."""
-    others = int(found.cases[shown:].sum())
+    others = int(taken.cases[shown:].sum())
 
     def values(of: Doubles) -> list[float]:
-        return [*of[:shown].tolist(), *([float(of[shown:] @ found.cases[shown:] / others)] if others else [])]
+        return [*of[:shown].tolist(), *([float(of[shown:] @ taken.cases[shown:] / others)] if others else [])]
 
-    cases = [*found.cases[:shown].tolist(), *([others] if others else [])]
+    cases = [*taken.cases[:shown].tolist(), *([others] if others else [])]
     table = [
         ["cases", *(f"{n:,}" for n in cases)],
-        ["share", *(f"{n / found.cases.sum():.1%}" for n in cases)],
-        [money("cost", unit), *("–" if np.isnan(c) else f"{c:,.2f}" for c in values(found.cost))],
+        ["share", *(f"{n / taken.cases.sum():.1%}" for n in cases)],
+        [money("cost", unit), *("–" if np.isnan(c) else f"{c:,.2f}" for c in values(taken.cost))],
     ]
-    if found.right is not None:
-        table.append(["right", *(f"{r:.0%}" for r in values(found.right))])
+    if taken.right is not None:
+        table.append(["right", *(f"{r:.0%}" for r in values(taken.right))])
     return table, others
 
 
-def _note(report: Report, found: Paths, shown: int, steps: int) -> str:
+def _note(report: Report, taken: CommonPaths, shown: int, steps: int) -> str:
     """What the picture leaves out, in a line."""
-    note = f"{shown} of {count(len(found.cases), 'different path')}" if shown < len(found.cases) else "all paths"
-    cut = int(found.cases[found.tests[:, -1] == FURTHER].sum())
+    note = f"{shown} of {count(len(taken.cases), 'different path')}" if shown < len(taken.cases) else "all paths"
+    cut = int(taken.cases[taken.tests[:, -1] == FURTHER].sum())
     if cut:
         note += f"; {count(cut, 'case')} bought more than {count(steps, 'test')} (…)"
     known = known_of(report)
@@ -232,7 +242,7 @@ def _note(report: Report, found: Paths, shown: int, steps: int) -> str:
     return note
 
 
-def _draw(axes: Axes, node: Node, left: Doubles, wide: list[float], scale: float, last: Ints) -> None:
+def _draw(axes: Axes, node: TreeNode, left: Doubles, wide: list[float], scale: float, last: Ints) -> None:
     """A box with its name, and the bands from it to what follows."""
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
@@ -266,7 +276,7 @@ def _draw(axes: Axes, node: Node, left: Doubles, wide: list[float], scale: float
         _tip(axes, x, y, y + node.left_out * scale)
 
 
-def _shade(node: Node, last: Ints, strength: float) -> dict[str, Any]:
+def _shade(node: TreeNode, last: Ints, strength: float) -> dict[str, Any]:
     """Grey for tests, the class's colour for decisions; pale, so that black text can be read on it."""
     from matplotlib.colors import to_rgb
 

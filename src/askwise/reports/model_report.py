@@ -51,8 +51,8 @@ def describe(model: LearnedModel) -> str:
         f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
         f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
-        f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_said(model, expected)}",
-        f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_said(model, best.measure)}",
+        f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_objective(model, expected)}",
+        f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_objective(model, best.measure)}",
     ]
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
@@ -89,7 +89,7 @@ def _learned(model: LearnedModel, m: Measure) -> tuple[float, float]:
     return model.objective_value(m.loss, m.accuracy), model.objective_value(m.loss_error, m.accuracy_error)
 
 
-def _said(model: LearnedModel, m: Measure) -> str:
+def _objective(model: LearnedModel, m: Measure) -> str:
     """The figure that training was about, with its error and the number of cases."""
     value, error = _learned(model, m)
     return f"{value:.4f}{give_or_take(error)} on {m.n} validation cases"
@@ -132,20 +132,20 @@ class Held:
     """What a model does on cases that it was not trained on."""
 
     report: Report
-    found: dict[str, Any]  # what that comes to
+    figures: dict[str, Any]  # what that comes to
     words: str  # which cases these are
     test: bool  # none of them had a part in choosing the policies either
 
 
 def results(model: LearnedModel, held: Held) -> str:
     """What was measured, in a sentence."""
-    found, m = held.found, held.report.measure
+    figures, m = held.figures, held.report.measure
     kind, (value, error) = model.objective, _learned(model, m)
     loss, accuracy = (
         f"loss {m.loss:.4g}{give_or_take(m.loss_error)}",
         f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}",
     )
-    balanced = f"{found['balanced_accuracy']:.4f}{give_or_take(found['balanced_accuracy_error'])}"
+    balanced = f"{figures['balanced_accuracy']:.4f}{give_or_take(figures['balanced_accuracy_error'])}"
     return (
         f"on {held.words}: mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {kind} {value:.4f}{give_or_take(error)}, "
         f"{accuracy if model.weighted else loss}, balanced accuracy {balanced}"
@@ -169,12 +169,12 @@ def measured(model: LearnedModel, report: Report) -> dict[str, Any]:
     }
 
 
-def told(found: dict[str, Any]) -> str:
+def lines_of(figures: dict[str, Any]) -> str:
     """The same for people, a figure a line."""
-    figures = {name: value for name, value in found.items() if not name.endswith("_error")}
+    values = {name: value for name, value in figures.items() if not name.endswith("_error")}
     return "\n".join(
-        f"{name:20} {value:.4g}{give_or_take(found[f'{name}_error'])}" if isinstance(value, float) else f"{name:20} {value}"
-        for name, value in figures.items()
+        f"{name:20} {value:.4g}{give_or_take(figures[f'{name}_error'])}" if isinstance(value, float) else f"{name:20} {value}"
+        for name, value in values.items()
     )
 
 

@@ -116,7 +116,7 @@ def _cell(text: str, i: int) -> str:
 
 def _own_names(svg: str, name: str) -> str:
     """Several pictures in one page must not share the names of their parts."""
-    return re.sub(r'(\bid="|href="#|url\(#)', lambda found: f"{found[1]}{name}-", svg)
+    return re.sub(r'(\bid="|href="#|url\(#)', lambda match: f"{match[1]}{name}-", svg)
 
 
 # ---------------------------------------------------------------------- Markdown

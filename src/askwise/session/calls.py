@@ -56,9 +56,9 @@ class Provider:
         call = getattr(self.function, "__call__", None)  # noqa: B004 - of an object, what is async is its method
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
-    def _call(self, given: Any) -> Any:
+    def _call(self, argument: Any) -> Any:
         """Calls it, and takes all that it gives."""
-        return _listed(self.function(given)) if self.batch else self.function(given)
+        return _listed(self.function(argument)) if self.batch else self.function(argument)
 
     def _settled(self, raised: BaseException, test: str) -> Any:
         """The answer that an exception means: `Failed`, if it may happen. Otherwise it is raised as it is; but what would end one
@@ -139,21 +139,21 @@ def _has_room(running: int, workers: int) -> bool:
     return running + len(_late) < max(workers, HANGING)
 
 
-def _begin(function: Callable[[Any], Any], given: Any) -> Future[Outcome]:
+def _begin(function: Callable[[Any], Any], argument: Any) -> Future[Outcome]:
     """Calls a function in a thread of its own."""
     call: Future[Outcome] = Future()
     call.set_running_or_notify_cancel()
 
     def run() -> None:
-        call.set_result(_outcome(function, given))
+        call.set_result(_outcome(function, argument))
 
     threading.Thread(target=run, daemon=True, name="askwise provider").start()
     return call
 
 
-def _outcome(function: Callable[[Any], Any], given: Any) -> Outcome:
+def _outcome(function: Callable[[Any], Any], argument: Any) -> Outcome:
     try:
-        return True, function(given)
+        return True, function(argument)
     except BaseException as error:
         return False, error
 
@@ -168,35 +168,35 @@ def _listed(results: Any) -> Any:
 
 def fetch(provider: Provider, cases: list[Any], workers: int, test: str) -> list[Any]:
     """The results of one provider for some cases."""
-    given = [cases] if provider.batch else cases
-    if provider.timeout is None and (workers < 2 or len(given) < 2):
-        results = [_here(provider, each, test) for each in given]
+    arguments = [cases] if provider.batch else cases
+    if provider.timeout is None and (workers < 2 or len(arguments) < 2):
+        results = [_here(provider, each, test) for each in arguments]
     else:
-        results = _Queue(provider, given, max(workers, 1), test).run()
+        results = _CallQueue(provider, arguments, max(workers, 1), test).run()
     return _spread(results[0], cases) if provider.batch else results
 
 
-def _here(provider: Provider, given: Any, test: str) -> Any:
+def _here(provider: Provider, argument: Any, test: str) -> Any:
     """One result, without a thread."""
     for attempt in range(provider.retries + 1):
         if attempt and provider.wait:
             time.sleep(provider.wait)
         try:
-            return provider._call(given)
+            return provider._call(argument)
         except BaseException as error:
-            found = provider._settled(error, test)
-        if not isinstance(found, Failed):
+            answer = provider._settled(error, test)
+        if not isinstance(answer, Failed):
             break
-    return found
+    return answer
 
 
-class _Queue:
+class _CallQueue:
     """Calls of one provider, so many at a time. Whoever runs it waits for all of them, each as long as it may take."""
 
-    def __init__(self, provider: Provider, given: list[Any], workers: int, test: str) -> None:
-        self.provider, self.given, self.workers, self.test = provider, given, workers, test
-        self.results: list[Any] = [None] * len(given)
-        self.ready = deque((i, 0) for i in range(len(given)))  # which, and how often it was tried
+    def __init__(self, provider: Provider, arguments: list[Any], workers: int, test: str) -> None:
+        self.provider, self.arguments, self.workers, self.test = provider, arguments, workers, test
+        self.results: list[Any] = [None] * len(arguments)
+        self.ready = deque((i, 0) for i in range(len(arguments)))  # which, and how often it was tried
         self.later: deque[tuple[float, int, int]] = deque()  # the same, not before this moment; by rising time
         self.running: dict[Future[Outcome], tuple[int, int, float]] = {}  # the same, with the moment when it is late
         self.blocked = math.inf  # the moment when those that are ready have waited long enough for a thread
@@ -225,7 +225,7 @@ class _Queue:
                 break
             self.blocked = math.inf
             i, tried = self.ready.popleft()
-            call = _begin(self.provider._call, self.given[i])
+            call = _begin(self.provider._call, self.arguments[i])
             self.running[call] = i, tried, math.inf if timeout is None else now + timeout
         if now >= self.blocked:
             for i, _ in self.ready:
@@ -271,47 +271,47 @@ class _Queue:
 # ---------------------------------------------------------------------- async functions
 
 
-class Door:
-    """Lets so many calls in at once."""
+class CallLimit:
+    """How many calls there may be at once."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.free, self.threads = workers, asyncio.Semaphore(workers), 0
 
 
-async def fetch_async(provider: Provider, cases: list[Any], door: Door, test: str) -> list[Any]:
+async def fetch_async(provider: Provider, cases: list[Any], limit: CallLimit, test: str) -> list[Any]:
     """The same without keeping the event loop waiting: plain functions run in threads."""
-    given = [cases] if provider.batch else cases
-    calls = (_try_async(provider, each, door, test) for each in given)
+    arguments = [cases] if provider.batch else cases
+    calls = (_try_async(provider, each, limit, test) for each in arguments)
     results = []
-    for found in await asyncio.gather(*calls, return_exceptions=True):  # all of them end, also if one raises something
-        if isinstance(found, BaseException):
-            raise found
-        results += found
+    for result in await asyncio.gather(*calls, return_exceptions=True):  # all of them end, also if one raises something
+        if isinstance(result, BaseException):
+            raise result
+        results += result
     return _spread(results[0], cases) if provider.batch else results
 
 
-async def _try_async(provider: Provider, given: Any, door: Door, test: str) -> list[Any]:
+async def _try_async(provider: Provider, argument: Any, limit: CallLimit, test: str) -> list[Any]:
     """One result, in a list, since a result may be an exception."""
-    async with door.free:
+    async with limit.free:
         for attempt in range(provider.retries + 1):
             if attempt and provider.wait:
                 await asyncio.sleep(provider.wait)
             if provider._is_async:
-                fine, value = await _awaited(provider, given)
-            elif await _room(provider, door):
-                fine, value = await _in_thread(provider, given, door)
+                fine, value = await _awaited(provider, argument)
+            elif await _room(provider, limit):
+                fine, value = await _in_thread(provider, argument, limit)
             else:
                 return [_not_called()]
-            found = value if fine else provider._settled(value, test)
-            if not isinstance(found, Failed):
+            answer = value if fine else provider._settled(value, test)
+            if not isinstance(answer, Failed):
                 break
-        return [found]
+        return [answer]
 
 
-async def _awaited(provider: Provider, given: Any) -> Outcome:
+async def _awaited(provider: Provider, argument: Any) -> Outcome:
     try:
-        found = await asyncio.wait_for(provider.function(given), provider.timeout)
-        return _outcome(_listed, found) if provider.batch else (True, found)
+        answer = await asyncio.wait_for(provider.function(argument), provider.timeout)
+        return _outcome(_listed, answer) if provider.batch else (True, answer)
     except asyncio.CancelledError as error:
         if _cancelled():  # not by the provider: it is all of this that is to end
             raise
@@ -320,23 +320,23 @@ async def _awaited(provider: Provider, given: Any) -> Outcome:
         return False, error
 
 
-async def _in_thread(provider: Provider, given: Any, door: Door) -> Outcome:
-    call = _begin(provider._call, given)
-    door.threads += 1
+async def _in_thread(provider: Provider, argument: Any, limit: CallLimit) -> Outcome:
+    call = _begin(provider._call, argument)
+    limit.threads += 1
     try:
         return await asyncio.wait_for(asyncio.wrap_future(call), provider.timeout)
     except TimeoutError as error:  # what the function raises is in the outcome
         return False, error
     finally:
-        door.threads -= 1
+        limit.threads -= 1
         if not call.done():
             _give_up(call)
 
 
-async def _room(provider: Provider, door: Door) -> bool:
+async def _room(provider: Provider, limit: CallLimit) -> bool:
     """Waits for a thread, as long as for an answer."""
     ends = time.monotonic() + (provider.timeout or 0.0)
-    while provider.timeout is not None and not _has_room(door.threads, door.workers):
+    while provider.timeout is not None and not _has_room(limit.threads, limit.workers):
         left = ends - time.monotonic()
         if left <= 0:
             return False

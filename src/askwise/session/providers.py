@@ -15,8 +15,8 @@ from typing import Any
 
 from askwise.errors import InputError, did_you_mean
 from askwise.model.model import LearnedModel
-from askwise.session.calls import Door, Failed, Provider, Unavailable, fetch, fetch_async, must_be_plain
-from askwise.session.session import Session, next_steps
+from askwise.session.calls import CallLimit, Failed, Provider, Unavailable, fetch, fetch_async, must_be_plain
+from askwise.session.session import Session
 from askwise.tables.cells import missing
 
 __all__ = ["Decided", "Provider", "Unavailable", "decide", "decide_async", "decide_many", "decide_many_async"]
@@ -36,7 +36,7 @@ class Decided:
 
 
 @dataclass(eq=False)
-class _Case:
+class _OpenCase:
     case: Any
     session: Session
     key: Hashable
@@ -45,7 +45,7 @@ class _Case:
     vain: list[str] = field(default_factory=list)
 
 
-Request = tuple[str, list[_Case]]  # a test, and who needs it
+Request = tuple[str, list[_OpenCase]]  # a test, and who needs it
 Rounds = Generator[list[Request], list[list[Any]], None]
 
 
@@ -70,36 +70,36 @@ def decide_many(
     providers that are plain functions; `cache`, a mapping to remember results in, by test and case id; `outside`, whether results
     may lie outside of what training saw. workers: so many calls at once of a provider that takes one case at a time.
     """
-    desk = _Desk(model, providers, cases, workers, **more)
-    must_be_plain(desk.providers.values())
-    rounds = desk.rounds()
+    work = _OpenCases(model, providers, cases, workers, **more)
+    must_be_plain(work.providers.values())
+    rounds = work.rounds()
     requests = next(rounds, None)
     while requests is not None:
-        found = [fetch(desk.providers[test], [c.case for c in some], workers, test) for test, some in requests]
-        requests = _next(rounds, found)
-    return desk.decided()
+        results = [fetch(work.providers[test], [c.case for c in cases], workers, test) for test, cases in requests]
+        requests = _next(rounds, results)
+    return work.decided()
 
 
 async def decide_many_async(
     model: LearnedModel, cases: Iterable[Any], providers: Mapping[str, Any], *, workers: int = 64, **more: Any
 ) -> list[Decided]:
     """`decide_many` with providers that may be async functions; others run in threads. workers: so many calls at once."""
-    desk, door = _Desk(model, providers, cases, workers, **more), Door(workers)
-    rounds = desk.rounds()
+    work, limit = _OpenCases(model, providers, cases, workers, **more), CallLimit(workers)
+    rounds = work.rounds()
     requests = next(rounds, None)
     while requests is not None:
-        waiting = (fetch_async(desk.providers[test], [c.case for c in some], door, test) for test, some in requests)
-        found = await asyncio.gather(*waiting, return_exceptions=True)  # all calls end, also if one raises something
-        for error in (each for each in found if isinstance(each, BaseException)):
+        waiting = (fetch_async(work.providers[test], [c.case for c in cases], limit, test) for test, cases in requests)
+        results = await asyncio.gather(*waiting, return_exceptions=True)  # all calls end, also if one raises something
+        for error in (each for each in results if isinstance(each, BaseException)):
             raise error
-        requests = _next(rounds, found)
-    return desk.decided()
+        requests = _next(rounds, results)
+    return work.decided()
 
 
-def _next(rounds: Rounds, found: list[Any]) -> list[Request] | None:
+def _next(rounds: Rounds, results: list[Any]) -> list[Request] | None:
     """What is needed next; None if everything is decided."""
     try:
-        return rounds.send(found)
+        return rounds.send(results)
     except StopIteration:  # of the generator: what a provider raises does not come this far
         return None
 
@@ -111,7 +111,7 @@ def _of_one(more: dict[str, Any]) -> dict[str, Any]:
     return more
 
 
-class _Desk:
+class _OpenCases:
     """Sessions, and what they wait for."""
 
     def __init__(
@@ -133,22 +133,23 @@ class _Desk:
     ) -> None:
         if not isinstance(workers, int) or workers < 1:
             raise InputError(f"workers is {workers!r}; it must be a whole number, 1 or more")
-        for test, made in providers.items():
+        for test, provider in providers.items():
             if test not in model.form.tests:
                 raise InputError(f"there is a provider for {test!r}, which is not a test; {did_you_mean(test, model.form.tests)}")
-            if not isinstance(made, Provider) and not callable(made):
-                raise InputError(f"the provider for {test!r} is {made!r}; it must be a function of a case")
+            if not isinstance(provider, Provider) and not callable(provider):
+                raise InputError(f"the provider for {test!r} is {provider!r}; it must be a function of a case")
         self.providers = {
-            test: made if isinstance(made, Provider) else Provider(made, timeout, retries) for test, made in providers.items()
+            test: provider if isinstance(provider, Provider) else Provider(provider, timeout, retries)
+            for test, provider in providers.items()
         }
         self.cache, self.outside = cache, outside
         every = list(cases)
         own: dict[str, Any] = {"known": known, "refused": refused, "case_id": case_ids, "draw": draws}
-        for what, given in own.items():
-            if given is not None and len(given) != len(every):
-                raise InputError(f"{what} is given for {len(given)} of {len(every)} cases; give one for each")
+        for what, values in own.items():
+            if values is not None and len(values) != len(every):
+                raise InputError(f"{what} is given for {len(values)} of {len(every)} cases; give one for each")
         self.cases = [
-            self._case(model, i, case, budget=budget, **{name: given[i] for name, given in own.items() if given is not None})
+            self._case(model, i, case, budget=budget, **{name: values[i] for name, values in own.items() if values is not None})
             for i, case in enumerate(every)
         ]
 
@@ -160,11 +161,11 @@ class _Desk:
         known: Mapping[str, Any] | None = None,
         refused: Iterable[str] = (),
         **more: Any,
-    ) -> _Case:
+    ) -> _OpenCase:
         case_id = more.get("case_id")
         name = f"case {i if case_id is None else case_id!r}"
-        said = case if isinstance(case, Mapping) else {}
-        there = {test: said[test] for test in model.form.tests if test in said and test not in self.providers}
+        fields = case if isinstance(case, Mapping) else {}
+        there = {test: fields[test] for test in model.form.tests if test in fields and test not in self.providers}
         there = {test: value for test, value in there.items() if not missing(value)}
         there |= known or {}
         gone = [test for test in model.form.tests if test not in self.providers and test not in there]
@@ -174,34 +175,34 @@ class _Desk:
         key = case if case_id is None else case_id
         if self.cache is not None and not isinstance(key, Hashable):
             raise InputError("a cache needs to know the case again; give a case_id for each case")
-        return _Case(case, session, key, name)
+        return _OpenCase(case, session, key, name)
 
     def rounds(self) -> Rounds:
         """Yields what is needed next, and takes the results."""
         active = self.cases
         while active:
-            wanted: dict[str, list[_Case]] = {}
-            for case, step in zip(active, next_steps([c.session for c in active]), strict=True):
+            wanted: dict[str, list[_OpenCase]] = {}
+            for case, step in zip(active, Session.next_many([c.session for c in active]), strict=True):
                 if step.test is not None:
                     wanted.setdefault(step.test, []).append(case)
-            active = [case for some in wanted.values() for case in some]
-            fetched = [(test, self._unknown(test, some)) for test, some in wanted.items()]
-            fetched = [(test, some) for test, some in fetched if some]
+            active = [case for cases in wanted.values() for case in cases]
+            fetched = [(test, self._unknown(test, cases)) for test, cases in wanted.items()]
+            fetched = [(test, cases) for test, cases in fetched if cases]
             if fetched:
-                for (test, some), results in zip(fetched, (yield fetched), strict=True):
-                    for case, result in zip(some, results, strict=True):
+                for (test, cases), results in zip(fetched, (yield fetched), strict=True):
+                    for case, result in zip(cases, results, strict=True):
                         self._take(case, test, result)
 
-    def _unknown(self, test: str, some: list[_Case]) -> list[_Case]:
+    def _unknown(self, test: str, cases: list[_OpenCase]) -> list[_OpenCase]:
         """Those whose results are not in the cache; the others are told."""
         cache = self.cache
         if cache is None:
-            return some
-        for case in (found := [c for c in some if (test, c.key) in cache]):
+            return cases
+        for case in (cached := [c for c in cases if (test, c.key) in cache]):
             self._take(case, test, cache[test, case.key])
-        return [case for case in some if case not in found]
+        return [case for case in cases if case not in cached]
 
-    def _take(self, case: _Case, test: str, result: Any) -> None:
+    def _take(self, case: _OpenCase, test: str, result: Any) -> None:
         failed = isinstance(result, Failed)
         if failed:
             case.failures[test] = result.reason
@@ -217,7 +218,7 @@ class _Desk:
     def decided(self) -> list[Decided]:
         return [self._decided(case) for case in self.cases]
 
-    def _decided(self, case: _Case) -> Decided:
+    def _decided(self, case: _OpenCase) -> Decided:
         step = case.session.next()
         if step.decision is None or step.probability is None:
             raise RuntimeError(f"{case.name} is not decided, but nothing is asked for it any more")

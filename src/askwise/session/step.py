@@ -1,25 +1,9 @@
-"""What comes next for cases in progress, and why: one step of `core.episode` for many cases at once."""
+"""What comes next for one case, and why: a test or the decision."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, NamedTuple
-
-import numpy as np
-
-from askwise.core.arrays import Array, Bools, Floats, Ints
-from askwise.core.cases import Cases, State
-from askwise.core.episode import chosen
-from askwise.core.policy import Constant, Looking, Mixture, View
-from askwise.core.problem import Problem
-from askwise.family.calibration import free_to_come
-from askwise.frontier.point import Point
-from askwise.model.model import LearnedModel
-
-RUNNERS_UP = 3
-LACKS = "some tests of the order that every case follows here are not available or not affordable"
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +11,8 @@ class Option:
     """A test that could be next."""
 
     test: str
-    price: float
-    gain: float | None  # expected loss that going on with it saves against deciding now, less its price; None: not estimated
+    cost: float
+    gain: float | None  # expected loss that going on with it saves against deciding now, less its cost; None: not estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +30,7 @@ class Step:
     """The next test (`decision` is None) or the decision (`test` is None)."""
 
     test: str | None
-    price: float | None  # what the test costs now
+    test_cost: float | None  # what the test costs now
     shared: float | None  # the part of it that is set-ups, which other tests share
     includes: tuple[str, ...]  # of a derived test: those that are carried out and paid for it
     decision: Any
@@ -64,7 +48,7 @@ class Step:
         e = self.expected
         return {
             "test": self.test,
-            "price": self.price,
+            "test_cost": self.test_cost,
             "shared": self.shared,
             "includes": list(self.includes),
             "decision": self.decision,
@@ -72,226 +56,9 @@ class Step:
             "probabilities": [
                 {"class": name, "probability": p, "loss": self.losses[name]} for name, p in self.probabilities.items()
             ],
-            "why": [{"test": o.test, "price": o.price, "gain": o.gain} for o in self.why],
+            "why": [{"test": o.test, "cost": o.cost, "gain": o.gain} for o in self.why],
             "reason": self.reason,
             "expected": {"cost": e.cost, "total": e.total, "loss": e.loss, "accuracy": e.accuracy},
             "cost": self.cost,
             "left": self.left,
         }
-
-
-class PartialCase(NamedTuple):
-    """A case in progress, as arrays that may be changed in place."""
-
-    values: Floats  # C: 0 where unknown
-    held: Bools  # F
-    known: Bools  # F: held, and nothing was paid for it
-    open: Bools  # F: may be asked, unless it is computed from what may not
-    cap: int | None  # in units: what is asked keeps to it
-    most: Fraction | None  # money: what it may cost at most, which may be more
-
-    def copy(self) -> PartialCase:
-        return PartialCase(self.values.copy(), self.held.copy(), self.known.copy(), self.open.copy(), self.cap, self.most)
-
-
-def steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase], stopped: Sequence[bool]) -> list[Step]:
-    """The next steps of cases that follow the same point, all of them with a budget or all without."""
-    schema, B = model.schema, len(waiting)
-    values, held, known, open_ = (np.array(part) for part in zip(*(w[:4] for w in waiting), strict=True))
-    available = None if open_.all() else open_
-    free = known if known.any() else None
-    problem = Problem(schema, values, None, available, free, model.loss, None, None, None)
-    vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
-    spent = schema.costs.cost(held, free)
-    # who was told more than the policy would have asked for goes on with what is free, or decides
-    cap = None if waiting[0].cap is None else np.maximum(np.array([w.cap for w in waiting]), spent)
-    policy = model.policy
-    arm: Any = (policy.second if second else policy.first) if isinstance(policy, Mixture) else policy
-    looking, cases = Looking(arm.q), Cases(problem, np.arange(B), held, cap)
-    choice = chosen(cases, looking)
-    state, view = looking.state, looking.view
-    assert state is not None
-    assert view is not None
-    told = StepExplainer(model, model.followed[second], problem, waiting, held, spent, state, view, arm.q)
-    return [
-        told.decided(i, action, stopped[i]) if action < schema.first_test else told.asked(i, action - schema.first_test)
-        for i, action in enumerate(choice.action.tolist())
-    ]
-
-
-class StepExplainer:
-    """What a policy saw in some cases, in words and amounts that people know."""
-
-    def __init__(
-        self,
-        model: LearnedModel,
-        point: Point,
-        problem: Problem,
-        waiting: Sequence[PartialCase],
-        held: Bools,
-        spent: Ints,
-        state: State,
-        view: View,
-        q: Any,
-    ) -> None:
-        costs = model.schema.costs
-        self.model, self.point, self.state, self.view, self.q = model, point, state, view, q
-        self.order: list[int] = q.fixed_order.tolist() if view.coming is not None else []
-        self.known, self.held, self.costs, self.waiting, self.spent = problem.known, held, costs, waiting, spent
-        self.cost = np.asarray(costs.money(spent), float)
-        self.risk: Array  # B, K: expected loss of each decision now
-        if view.belief is not None:
-            self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
-            self.risk = self.belief @ model.loss
-        else:
-            self.belief = model.believed(view.q)
-            self.risk = -view.q[:, : model.schema.n_classes] * model.loss_scale
-        self.best = self.risk.argmin(1)  # decision now, and its loss
-        self.now = np.minimum.reduce(self.risk, 1)
-
-    def asked(self, i: int, test: int) -> Step:
-        """Case i goes on with a test."""
-        tests, state = self.model.schema.tests, self.state
-        assert state.test_cost is not None
-        price, shared = float(state.test_cost[i, test]), 0.0
-        includes: tuple[str, ...] = ()
-        if not self.costs.plain:
-            row = slice(i, i + 1)
-            paid = self.costs.paid(self.held[row], None if self.known is None else self.known[row])
-            new, part = self.costs.due(paid, np.arange(len(tests))[None] == test)
-            shared = float(self.costs.money(part[0]))
-            includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
-        why = self._options(i, test)
-        return Step(
-            tests[test],
-            price,
-            shared,
-            includes,
-            None,
-            None,
-            *self._by_class(i),
-            why,
-            self._because(i, why),
-            self._expected(i, price),
-            float(self.cost[i]),
-            self._left(i),
-        )
-
-    def decided(self, i: int, decision: int, stopped: bool) -> Step:
-        """Case i is decided."""
-        schema, cost, p = self.model.schema, float(self.cost[i]), float(self.belief[i, decision])
-        why = self._options(i, None)
-        if stopped:
-            reason = "stopping was requested"
-        elif isinstance(self.q, Constant) or (self._in_order(i) and not self.order):
-            reason = "at this budget the case is decided without any test that costs"
-        elif self._in_order(i) and self.held[i, self.order].all():
-            reason = "all tests of the order that every case follows here are known"
-        elif not self.state.legal[i, schema.first_test :].any():
-            reason = "there is nothing more that could be asked" + self._within(i)
-        elif self.view.coming is not None:
-            reason = f"{LACKS}, and no other test is expected to be worth its price"
-        else:
-            reason = "no test is expected to be worth its price"
-        return Step(
-            None,
-            None,
-            None,
-            (),
-            schema.classes[decision],
-            p,
-            *self._by_class(i),
-            why,
-            reason + self._weighed(i, decision),
-            Expected(0.0, cost, float(max(self.now[i], 0)), p),
-            cost,
-            self._left(i),
-        )
-
-    def _by_class(self, i: int) -> tuple[dict[Any, float], dict[Any, float]]:
-        """How likely each class is, and what deciding for it is expected to lose."""
-        classes = self.model.schema.classes
-        risk = np.maximum(self.risk[i], 0).tolist()  # learned values may be a little below 0
-        return dict(zip(classes, self.belief[i].tolist(), strict=True)), dict(zip(classes, risk, strict=True))
-
-    def _weighed(self, i: int, decision: int) -> str:
-        """Why the decision need not be the likeliest class, where mistakes are not all alike."""
-        if not self.model.weighted:
-            return ""
-        classes, likeliest = self.model.schema.classes, int(self.belief[i].argmax())
-        although = "" if likeliest == decision else f", although {classes[likeliest]} is more likely"
-        return f"; mistakes weigh differently here, and {classes[decision]} has the least expected loss{although}"
-
-    def _within(self, i: int) -> str:
-        cap, most = self.waiting[i].cap, self.waiting[i].most
-        if cap is None:
-            return ""
-        if most is None:
-            return f" within {self.costs.money(cap):g}, which no case exceeds at this point of the frontier"
-        less = (cap + 1) * self.costs.unit <= most
-        return f" within the {self.costs.money(cap):g} of the budget that it keeps to" if less else " within the budget"
-
-    def _left(self, i: int) -> float | None:
-        most = self.waiting[i].most
-        return None if most is None else float(most - int(self.spent[i]) * self.costs.unit)
-
-    def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
-        """The chosen test first, then the best others: in a fixed order those that follow, otherwise by gain."""
-        first = [] if chosen is None else [chosen]
-        coming, price = self.view.coming, self.state.test_cost
-        assert price is not None
-        if coming is not None and self._in_order(i):
-            ranked = [j for j in self.order if coming[i, j]]
-            gain = None
-        else:
-            gain = self.view.gain[i] * self.model.loss_scale
-            there = np.isfinite(gain).nonzero()[0]
-            ranked = there[(-gain[there]).argsort(kind="stable")[: RUNNERS_UP + 1]].tolist()
-        others = [j for j in ranked if j != chosen][:RUNNERS_UP]
-        names = self.model.schema.tests
-        if self._lacks_free(i):
-            gain = None
-        return tuple(
-            Option(names[j], float(price[i, j]), None if gain is None or not np.isfinite(gain[j]) else float(gain[j]))
-            for j in (*first, *others)
-        )
-
-    def _expected(self, i: int, price: float) -> Expected:
-        """If case i goes on, with a test of this price."""
-        view, spent, now = self.view, float(self.cost[i]), float(max(self.now[i], 0))
-        cost, loss = float(view.cost[i]), float(view.loss[i]) * self.model.loss_scale
-        if view.coming is not None and self._in_order(i):  # what comes is certain, how good it is was measured
-            row = slice(i, i + 1)
-            paid = self.costs.paid(self.held[row], None if self.known is None else self.known[row])
-            cost, loss = float(self.costs.money(self.costs.bill(paid, view.coming[row])[0])), self.point.loss
-        elif np.isnan(cost):  # only their sum is known, so the cost is taken from what was measured
-            cost = max(self.point.cost - spent, price)
-            best = float(np.where(self.state.legal[i], view.q[i], -np.inf).max())
-            loss = -best * self.model.loss_scale - self.point.lam * cost
-        elif self._lacks_free(i):
-            cost, loss = max(self.point.cost - spent, price), self.point.loss
-        most = float(self.costs.money(self.costs.total)) - spent if self.state.left is None else float(self.state.left[i])
-        cost, loss = max(min(cost, most), price), min(max(loss, 0.0), now)
-        # mistakes become rarer as the loss becomes smaller
-        wrong = 1 - float(self.belief[i, self.best[i]])
-        return Expected(cost, spent + cost, loss, 1 - wrong * (loss / now if now > 0 else 1.0))
-
-    def _in_order(self, i: int) -> bool:
-        """Whether case i follows a fixed order, rather than what is expected of each test."""
-        return self.view.coming is not None and bool(np.isnan(self.view.cost[i]))
-
-    def _lacks_free(self, i: int) -> bool:
-        """Whether a family says nothing useful of case i yet: it has learned from cases that hold what is free for everybody."""
-        legal = self.state.legal[i : i + 1, self.model.schema.first_test :]
-        return not np.isnan(self.view.cost[i]) and bool(free_to_come(legal, self.costs).any())
-
-    def _because(self, i: int, why: tuple[Option, ...]) -> str:
-        first, *others = why
-        if first.price == 0:
-            return f"{first.test} is free, so it is asked before tests that cost something"
-        if first.gain is None:
-            return f"{first.test} is next in the order that every case follows here"
-        said = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its price"
-        if others:
-            said += f"; {', '.join(f'{o.test} {o.gain:.3g}' for o in others)}"
-        return said if self.view.coming is None else f"{LACKS}; {said}"

@@ -12,7 +12,8 @@ small_files: the small files beside a table: costs, set-ups, losses
 encoding: from columns to scaled numbers, fitted on the training rows
 splits: rows for training, validation and test, and problems of them
 external: what an existing classifier says of the rows
-fit_inputs: what comes to a fit beside the table: target, weights, what is known, seed
+fit_inputs: what comes to a fit, checked: table, target, weights, what is known, seed
+preparation: from a table to the two problems that a fit needs
 forms: one answer of a person or a program, checked and encoded
 doubts: what can be learned from, but is probably not what was meant
 """

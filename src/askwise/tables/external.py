@@ -90,21 +90,23 @@ def fitted_on(classifier: Any, names: Sequence[str]) -> list[str]:
     return [str(n) for n in named]
 
 
-def answers(external: Any, X: Any, schema: Schema, values: Floats, columns: Sequence[str]) -> Array | None:
-    """What an existing classifier, if there is one, says of each row. Rows that lack something it needs get any class: it is
-    never asked there."""
+def answers(
+    external: Any, X: Any, schema: Schema, values: Floats, columns: Sequence[str], rows: Ints | None = None
+) -> Array | None:
+    """What an existing classifier, if there is one, says of each row of the table, or of some, whose encoded `values` these are.
+    Rows that lack something it needs get any class: it is never asked there."""
     if external is None:
         return None
     assert schema.external_needs is not None
-    lacks = np.isnan(values)[:, schema.external_needs[schema.owner]].any(1)
-    rows = np.flatnonzero(~lacks)
+    asked = np.flatnonzero(~np.isnan(values)[:, schema.external_needs[schema.owner]].any(1))
+    rows_asked = asked if rows is None else rows[asked]
     decided = np.full(len(values), schema.classes[0], dtype=object)  # as it is: cut to a shorter word it might become a class
     if isinstance(external, Recorded):
         recorded = external.answers(X)
-        external.check(recorded, rows, schema.classes)
-        decided[rows] = [recorded[row] for row in rows.tolist()]
-    elif len(rows):
-        decided[rows] = np.asarray(external.predict(_rows_for(external, X, columns, rows))).tolist()
+        external.check(recorded, rows_asked, schema.classes)
+        decided[asked] = [recorded[row] for row in rows_asked.tolist()]
+    elif len(asked):
+        decided[asked] = np.asarray(external.predict(_rows_for(external, X, columns, rows_asked))).tolist()
     return decided
 
 

@@ -1,4 +1,4 @@
-"""What is given to a fit beside the table: the target, weights of rows, what is known, a seed; checked."""
+"""What comes to a fit, checked: the table, the target, weights of rows, what is known, a seed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from askwise.core.arrays import Array, Bools, Doubles
 from askwise.core.checks import labels
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables.cells import missing
+from askwise.tables.frames import as_array, columns_of
+
+
+def table_of(estimator: Any, X: Any, reset: bool = False) -> Any:
+    """A frame, which goes by name and may hold anything, or an array, checked as scikit-learn does; `reset` for a fit."""
+    if hasattr(X, "columns"):
+        columns_of(X)
+        validate_data(estimator, X, reset=reset, skip_check_array=True) if reset else None
+        if len(X) == 0:
+            raise InputError("there are no rows")
+        return X
+    if isinstance(X, list):
+        X = as_array(X)  # where NumPy would make words of numbers
+    numbers = hasattr(X, "tocsr") or np.asarray(X).dtype.kind in "fiub"
+    array = check_array(X, dtype=None, ensure_all_finite="allow-nan" if numbers else False, estimator=estimator)
+    validate_data(estimator, array, reset=reset, skip_check_array=True)
+    return array
 
 
 def target_of(y: Any, n: int) -> Array:

@@ -46,7 +46,7 @@ class TableView:
         key = self._keys[name]
         values = self._X[key] if self.named else self._X[:, key]
         if not isinstance(values, np.ndarray) and not hasattr(values, "factorize"):  # neither NumPy's nor pandas'
-            values = _array(values)
+            values = as_array(values)
         if self._rows is not None:
             values = values.iloc[self._rows] if hasattr(values, "iloc") else values[self._rows]
         if len(values) != len(self):
@@ -71,13 +71,13 @@ def _keys(X: Any) -> list[Any]:
 
 
 def _matrix(X: Any) -> Array:
-    data = _array(X)
+    data = as_array(X)
     if data.ndim != 2:
         raise InputError(f"the data has shape {data.shape}; it must be rows x columns")
     return data
 
 
-def _array(X: Any) -> Array:
+def as_array(X: Any) -> Array:
     """Rows x columns, or one column. Lists that mix words and numbers keep both, where NumPy would make all of them words."""
     try:
         data = np.asarray(X)

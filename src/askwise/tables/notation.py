@@ -6,27 +6,8 @@ import re
 from collections.abc import Iterable
 
 MARKS = (".", ",")
-_MISSING = {
-    "",
-    "-",
-    "--",
-    "---",
-    ".",
-    "*",
-    "?",
-    "na",
-    "n/a",
-    "n.a.",
-    "n.a",
-    "nd",
-    "n.d.",
-    "nan",
-    "none",
-    "null",
-    "nil",
-    "unknown",
-}
-_MISSING |= {"missing", "not done", "not known", "k.a.", "k. a."}
+_ABSENT = "- -- --- . * ? na n/a n.a. n.a nd n.d. nan none null nil unknown missing k.a."
+_MISSING = {"", "not done", "not known", "k. a.", *_ABSENT.split()}
 
 
 def _pattern(mark: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -17,15 +17,19 @@ from askwise import __version__
 from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import usage
-from askwise.session.session import Session, next_steps
+from askwise.session.next_steps import next_steps
+from askwise.session.partial_case import PartialCase
+from askwise.session.session import Session
+from askwise.session.step import Step
 from askwise.texts import encoded
 from askwise.web import bodies
-from askwise.web.bodies import Case, Error
+from askwise.web.bodies import CaseBody, ErrorBody
 from askwise.web.clients import address
 from askwise.web.logs import Log, Metrics
 from askwise.web.settings import Settings
 from askwise.web.turns import Turns
 
+AnyCase = TypeVar("AnyCase", bound=PartialCase)
 LARGE = 16 << 10  # bytes of a case; reading and computing more than this is long work
 AT_ONCE = 16  # cases of a batch between two rests
 
@@ -54,15 +58,15 @@ class Service:
     def __post_init__(self) -> None:
         self.turns = Turns(lambda: self.metrics.begun - self.turns.begun)
 
-    async def long(self, request: Request, work: Callable[..., Any], *given: Any) -> Any:
+    async def long(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
         """What takes long is done in turns, beside the event loop."""
-        return await self.turns.run(address(request.scope), work, *given)
+        return await self.turns.run(address(request.scope), work, *arguments)
 
     def model(self, name: str) -> LearnedModel:
-        found = self.models.get(name)
-        if found is None:
+        model = self.models.get(name)
+        if model is None:
             raise Missing(f"there is no model {name[:60]!r}; {did_you_mean(name[:60], self.models)}")
-        return found
+        return model
 
     def asked(self, request: Request) -> tuple[str, LearnedModel]:
         """The model that a path names."""
@@ -111,8 +115,8 @@ def card(name: str, model: LearnedModel) -> dict[str, Any]:
         "total_cost": schema.costs.money(schema.costs.total),
         "known": list(model.known),
         "tests": [
-            {"test": test, "price": price, "columns": [field.to_dict() for field in model.form.fields(test)]}
-            for test, price in zip(schema.tests, alone, strict=True)
+            {"test": test, "cost": cost, "columns": [field.to_dict() for field in model.form.fields(test)]}
+            for test, cost in zip(schema.tests, alone, strict=True)
         ],
         "budget": str(model.budget),
         "expected": model.expected,
@@ -121,60 +125,57 @@ def card(name: str, model: LearnedModel) -> dict[str, Any]:
     }
 
 
-class Together:
+class StepBatcher:
     """Computes the next steps of all requests that have arrived by now at once: numbers of many cases take hardly longer than
     those of one."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[Session, asyncio.Future[None]]] = []
+        self.waiting: list[tuple[PartialCase, asyncio.Future[Step | None]]] = []
 
-    async def next(self, session: Session) -> None:
-        """Returns when the session has its next step."""
+    async def next(self, case: PartialCase) -> Step:
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        self.waiting.append((session, done))
+        done: asyncio.Future[Step | None] = loop.create_future()
+        self.waiting.append((case, done))
         if len(self.waiting) == 1:
             loop.call_soon(self._compute)  # after every request that is ready now
-        await done
+        return await done or next_steps([case])[0]
 
     def _compute(self) -> None:
         waiting, self.waiting = self.waiting, []
-        try:
-            next_steps([session for session, _ in waiting])
-        except Exception:  # whoever caused it gets it, when its step is taken; the others have theirs
-            for session, _ in waiting:
-                with suppress(Exception):
-                    session.next()
-        for _, done in waiting:
+        steps: Sequence[Step | None] = [None] * len(waiting)
+        with suppress(Exception):  # then each is computed alone, and whoever caused it gets it
+            steps = next_steps([case for case, _ in waiting])
+        for (_, done), step in zip(waiting, steps, strict=True):
             if not done.done():  # its client may have gone
-                done.set_result(None)
+                done.set_result(step)
 
 
-def session_of(model: LearnedModel, case: Case) -> Session:
-    session = Session(model, **case.session)
-    if case.stop:
-        session.stop()
-    return session
+def case_of(kind: type[AnyCase], model: LearnedModel, body: CaseBody) -> AnyCase:
+    """The case that a request brings."""
+    case = kind(model, **body.arguments)
+    if body.stop:
+        case.stop()
+    return case
 
 
-def step_of(session: Session) -> dict[str, Any]:
-    return {"case_id": session.case_id, **session.next().to_dict()}
+def answer_of(case: PartialCase, step: Step) -> dict[str, Any]:
+    return {"case_id": case.case_id, **step.to_dict()}
 
 
-def batch_of(model: LearnedModel, cases: list[Case | Error], breathe: Callable[[], None]) -> list[dict[str, Any]]:
+def batch_of(model: LearnedModel, requests: list[CaseBody | ErrorBody], breathe: Callable[[], None]) -> list[dict[str, Any]]:
     """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
-    found: list[dict[str, Any]] = []
-    for first in range(0, len(cases), AT_ONCE):
-        sessions: list[Session | Error] = []
-        for case in cases[first : first + AT_ONCE]:
+    answers: list[dict[str, Any]] = []
+    for first in range(0, len(requests), AT_ONCE):
+        cases: list[PartialCase | ErrorBody] = []
+        for body in requests[first : first + AT_ONCE]:
             try:
-                sessions.append(case if isinstance(case, Error) else session_of(model, case))
+                cases.append(body if isinstance(body, ErrorBody) else case_of(PartialCase, model, body))
             except InputError as error:
-                sessions.append(Error(error=reworded(error, WORDS)))
-        next_steps([s for s in sessions if isinstance(s, Session)])
-        found += [step_of(s) if isinstance(s, Session) else s.model_dump() for s in sessions]
+                cases.append(ErrorBody(error=reworded(error, WORDS)))
+        steps = iter(next_steps([case for case in cases if isinstance(case, PartialCase)]))
+        answers += [case.model_dump() if isinstance(case, ErrorBody) else answer_of(case, next(steps)) for case in cases]
         breathe()
-    return found
+    return answers
 
 
 def to_json(data: Any, status: int = 200, **headers: str) -> Response:
@@ -189,7 +190,7 @@ def _takes(model: type, examples: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[int | str, dict[str, Any]]:
-    said = {
+    meaning = {
         401: "The token is missing or wrong.",
         404: "There is no such model.",
         408: "The request did not arrive in time.",
@@ -202,7 +203,7 @@ def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[i
     body = {} if example is None else {"content": {"application/json": {"example": example}}}
     return {
         200: {"model": model, "description": words, **body},
-        **{n: {"model": Error, "description": said[n]} for n in (*errors, 401, 421, 429)},
+        **{n: {"model": ErrorBody, "description": meaning[n]} for n in (*errors, 401, 421, 429)},
     }
 
 
@@ -210,14 +211,14 @@ def examples_of(models: dict[str, LearnedModel]) -> tuple[dict[str, Any], Any]:
     """A case of the first model with its answer, so that what the documentation shows is real."""
     model = next(iter(models.values()))
     case: dict[str, Any] = {"case_id": "A-17"}
-    session = Session(model, case_id="A-17")
-    first = step_of(session)
+    start = PartialCase(model, case_id="A-17")
+    first = answer_of(start, next_steps([start])[0])
     examples = {"start": {"summary": "Nothing is known yet", "value": case}}
     test = first["test"] or model.schema.tests[0]
     fields = model.form.fields(test)
     value = {f.column: _typical(f) for f in fields}
-    told = {**case, "answers": {test: value if len(fields) > 1 else value[fields[0].column]}}
-    examples["answered"] = {"summary": f"The result of {test}", "value": told}
+    answered = {**case, "answers": {test: value if len(fields) > 1 else value[fields[0].column]}}
+    examples["answered"] = {"summary": f"The result of {test}", "value": answered}
     examples["refused"] = {"summary": f"{test} is not available", "value": {**case, "refused": [test]}}
     examples["budget"] = {"summary": "At most this much for this case", "value": {**case, "budget": model.expected["cost"]}}
     return examples, first
@@ -251,9 +252,9 @@ def routes(service: Service) -> APIRouter:
             }
         ]
     }
-    together = Together()
+    batcher = StepBatcher()
 
-    alive = {status: said for status, said in _gives(bodies.Health, "The service answers.").items() if status != 401}
+    alive = {status: words for status, words in _gives(bodies.HealthBody, "The service answers.").items() if status != 401}
 
     @router.get("/health", responses=alive, tags=["service"])
     async def health() -> Response:
@@ -266,78 +267,77 @@ def routes(service: Service) -> APIRouter:
         response_class=Response,
         responses={
             200: {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-            **{k: v for k, v in _gives(bodies.Health, "").items() if k != 200},
+            **{k: v for k, v in _gives(bodies.HealthBody, "").items() if k != 200},
         },
     )
     async def metrics() -> Response:
         """Counters in Prometheus' text format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    @router.get("/api/models", responses=_gives(bodies.Models, "All models."), tags=["models"])
+    @router.get("/api/models", responses=_gives(bodies.ModelsBody, "All models."), tags=["models"])
     async def models() -> Response:
         """The models of this service."""
         return to_json({"models": service.summaries})
 
-    @router.get(path, responses=_gives(bodies.ModelCard, "The model.", 404), tags=["models"], openapi_extra=named)
+    @router.get(path, responses=_gives(bodies.ModelCardBody, "The model.", 404), tags=["models"], openapi_extra=named)
     async def one_model(request: Request) -> Response:
-        """What a model asks, with prices and ranges, what it decides and what it is expected to cost."""
+        """What a model asks, with costs and ranges, what it decides and what it is expected to cost."""
         name, _ = service.asked(request)
         return to_json(service.cards[name])
 
     if service.settings.echo:
 
-        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.Trace, "What was sent."), include_in_schema=False)
+        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.TraceBody, "What was sent."), include_in_schema=False)
         async def echo(request: Request) -> Response:
             """What was sent: the cost of the service without its work, to measure against."""
-            return to_json(bodies.read_case(await request.body()).session)
+            return to_json(bodies.read_case(await request.body()).arguments)
 
-    answer = _gives(bodies.Step, "A question or the decision.", *wrong, example=first)
+    answer = _gives(bodies.StepBody, "A question or the decision.", *wrong, example=first)
 
-    def one_case(request: Request, model: LearnedModel, body: bytes) -> Session:
+    def read(kind: type[AnyCase], request: Request, model: LearnedModel, body: bytes) -> AnyCase:
         case = bodies.read_case(body)
-        service.saw(request, case.session)
-        return session_of(model, case)
+        service.saw(request, case.arguments)
+        return case_of(kind, model, case)
 
-    async def case_of(request: Request, model: LearnedModel) -> Session:
+    async def received(kind: type[AnyCase], request: Request, model: LearnedModel) -> AnyCase:
         body = await request.body()
         if len(body) <= LARGE:
-            return one_case(request, model, body)
-        large: Session = await service.long(request, one_case, request, model, body)
+            return read(kind, request, model, body)
+        large: AnyCase = await service.long(request, read, kind, request, model, body)
         return large
 
-    @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(Case, examples), **named})
+    @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(CaseBody, examples), **named})
     async def next_step(request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
         name, model = service.asked(request)
-        session = await case_of(request, model)
-        if service.metrics.connections > 1:  # otherwise nobody else can have arrived
-            await together.next(session)
-        step = step_of(session)
-        service.metrics.answer(name, "ask" if step["decision"] is None else "decide")
-        return to_json(step)
+        case = await received(PartialCase, request, model)
+        alone = service.metrics.connections <= 1  # nobody else can have arrived
+        step = next_steps([case])[0] if alone else await batcher.next(case)
+        service.metrics.answer(name, "ask" if step.decision is None else "decide")
+        return to_json(answer_of(case, step))
 
     @router.post(
         f"{path}/trace",
         tags=["cases"],
-        responses=_gives(bodies.Trace, "The record.", *wrong),
-        openapi_extra={**_takes(Case, examples), **named},
+        responses=_gives(bodies.TraceBody, "The record.", *wrong),
+        openapi_extra={**_takes(CaseBody, examples), **named},
     )
     async def trace(request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
         _, model = service.asked(request)
-        session = await case_of(request, model)
+        session = await received(Session, request, model)
         session.next()
         return to_json(session.trace())
 
     many = {"many": {"summary": "Two cases", "value": {"cases": [examples["start"]["value"], examples["answered"]["value"]]}}}
 
     def all_steps(request: Request, name: str, model: LearnedModel, body: bytes) -> Response:
-        given = bodies.read_batch(body)
+        batch = bodies.read_batch(body)
         most = service.settings.limits.max_cases
-        if len(given.cases) > most:
-            raise InputError(f"there are {len(given.cases)} cases; one request may hold {most}")
-        service.saw(request, [case.model_dump() if isinstance(case, Error) else case.session for case in given.cases])
-        steps = batch_of(model, given.cases, service.turns.breathe)
+        if len(batch.cases) > most:
+            raise InputError(f"there are {len(batch.cases)} cases; one request may hold {most}")
+        service.saw(request, [case.model_dump() if isinstance(case, ErrorBody) else case.arguments for case in batch.cases])
+        steps = batch_of(model, batch.cases, service.turns.breathe)
         for kind in ("ask", "decide"):
             n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
             service.metrics.answer(name, kind, n)
@@ -346,14 +346,14 @@ def routes(service: Service) -> APIRouter:
     @router.post(
         f"{path}/batch",
         tags=["cases"],
-        responses=_gives(bodies.Steps, "One step for each case.", *wrong),
-        openapi_extra={**_takes(bodies.Batch, many), **named},
+        responses=_gives(bodies.StepsBody, "One step for each case.", *wrong),
+        openapi_extra={**_takes(bodies.BatchBody, many), **named},
     )
     async def batch(request: Request) -> Response:
         """The next steps of many cases, which is faster than one after the other."""
         name, model = service.asked(request)
-        found: Response = await service.long(request, all_steps, request, name, model, await request.body())
-        return found
+        response: Response = await service.long(request, all_steps, request, name, model, await request.body())
+        return response
 
     return router
 

@@ -43,17 +43,17 @@ def create_app(models: dict[str, LearnedModel], settings: Settings | None = None
 
     async def wrong(request: Request, error: Exception) -> Response:
         status = 404 if isinstance(error, api.Missing) else 422
-        return _said(request, status, str(error))
+        return _explained(request, status, str(error))
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         words = {404: "there is nothing under this address; see /docs", 405: f"this address does not take {request.method[:20]}"}
-        response = _said(request, error.status_code, words.get(error.status_code, str(error.detail)))
+        response = _explained(request, error.status_code, words.get(error.status_code, str(error.detail)))
         response.headers.update(error.headers or {})
         return response
 
     async def invalid(request: Request, error: Exception) -> Response:
-        return _said(request, 422, "the address holds something that cannot be read")
+        return _explained(request, 422, "the address holds something that cannot be read")
 
     app.add_exception_handler(AskwiseError, wrong)
     app.add_exception_handler(HTTPException, refused)
@@ -61,7 +61,7 @@ def create_app(models: dict[str, LearnedModel], settings: Settings | None = None
     return RequestGuard(app, settings, log, service.metrics)
 
 
-def _said(request: Request, status: int, words: str) -> Response:
+def _explained(request: Request, status: int, words: str) -> Response:
     if request.url.path.startswith(MACHINES) or request.url.path in ("/health", "/openapi.json"):
         return api.to_json({"error": reworded(words, api.WORDS)}, status)
     return page.error(status, words)
@@ -70,7 +70,7 @@ def _said(request: Request, status: int, words: str) -> Response:
 def _schema(app: FastAPI, settings: Settings) -> dict[str, Any]:
     schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, extra = models_json_schema(
-        [(bodies.Case, "validation"), (bodies.Batch, "validation")], ref_template="#/components/schemas/{model}"
+        [(bodies.CaseBody, "validation"), (bodies.BatchBody, "validation")], ref_template="#/components/schemas/{model}"
     )
     parts = schema.setdefault("components", {})
     parts["schemas"] = {k: v for k, v in {**parts.get("schemas", {}), **extra["$defs"]}.items() if "Validation" not in k}

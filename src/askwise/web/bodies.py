@@ -17,7 +17,7 @@ Label = Annotated[JsonValue, WithJsonSchema({"anyOf": SCALARS})]
 Name = Annotated[str, Field(max_length=1000)]
 
 
-class Case(BaseModel):
+class CaseBody(BaseModel):
     """A case: everything that is known about it so far. Nothing is kept between two requests."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -41,8 +41,8 @@ class Case(BaseModel):
     stop: bool = Field(False, description="Decide now.")
 
     @property
-    def session(self) -> dict[str, Any]:
-        """The arguments of `Model.session`."""
+    def arguments(self) -> dict[str, Any]:
+        """Those of a `PartialCase`."""
         return {
             "known": self.known,
             "answers": self.answers,
@@ -53,72 +53,72 @@ class Case(BaseModel):
         }
 
 
-class ClassProbability(BaseModel):
+class ClassProbabilityBody(BaseModel):
     name: Label = Field(serialization_alias="class")
     probability: float
     loss: float = Field(description="Expected if it were decided for this class now. The class with the least is decided.")
 
 
-class Option(BaseModel):
+class OptionBody(BaseModel):
     test: str
-    price: float = Field(description="What the test costs now.")
-    gain: float | None = Field(description="Expected loss that it saves beyond its price; null if it is not estimated.")
+    cost: float = Field(description="What the test costs now.")
+    gain: float | None = Field(description="Expected loss that it saves beyond its cost; null if it is not estimated.")
 
 
-class Expected(BaseModel):
+class ExpectedBody(BaseModel):
     cost: float = Field(description="Still to be paid.")
     total: float = Field(description="Paid at the end.")
     loss: float = Field(description="Of the decision at the end.")
     accuracy: float
 
 
-class Step(BaseModel):
+class StepBody(BaseModel):
     """The next test, or the decision. One of `test` and `decision` is null."""
 
     case_id: str
     test: str | None = Field(description="The test to carry out next.")
-    price: float | None
-    shared: float | None = Field(description="The part of the price that other tests share.")
+    test_cost: float | None = Field(description="What that test costs now.")
+    shared: float | None = Field(description="The part of it that other tests share.")
     includes: list[str] = Field(description="Tests that are carried out and paid with it, since it is computed from them.")
     decision: Label | None = Field(description="The class that is decided.")
     probability: float | None = Field(description="Of the decision.")
-    probabilities: list[ClassProbability]
-    why: list[Option] = Field(description="The chosen test first, then its runners-up.")
+    probabilities: list[ClassProbabilityBody]
+    why: list[OptionBody] = Field(description="The chosen test first, then its runners-up.")
     reason: str
-    expected: Expected
+    expected: ExpectedBody
     cost: float = Field(description="Paid so far.")
     left: float | None = Field(description="Of the budget.")
 
 
-class Error(BaseModel):
+class ErrorBody(BaseModel):
     """What was wrong, in one sentence."""
 
     error: str
 
 
-def _alone(given: Any) -> Case | Error:
+def _alone(case: Any) -> CaseBody | ErrorBody:
     """One case of many, or what is wrong with it: the others go on."""
     try:
-        return _CASE.validate_python(given)
+        return _CASE.validate_python(case)
     except ValidationError as error:
-        return Error(error=sentence(error, Case, "the case"))
+        return ErrorBody(error=sentence(error, CaseBody, "the case"))
 
 
-class Batch(BaseModel):
+class BatchBody(BaseModel):
     """Many cases, answered together."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    cases: list[Annotated[Case | Error, PlainValidator(_alone, json_schema_input_type=Case)]]
+    cases: list[Annotated[CaseBody | ErrorBody, PlainValidator(_alone, json_schema_input_type=CaseBody)]]
 
 
-class Steps(BaseModel):
+class StepsBody(BaseModel):
     """One for each case of the batch, in its order."""
 
-    steps: list[Step | Error]
+    steps: list[StepBody | ErrorBody]
 
 
-class Trace(BaseModel):
+class TraceBody(BaseModel):
     """The record of a case, which `askwise.Session.replay` reads."""
 
     model_config = ConfigDict(extra="allow")
@@ -129,7 +129,7 @@ class Trace(BaseModel):
     decision: Label | None
 
 
-class Column(BaseModel):
+class ColumnBody(BaseModel):
     column: str
     kind: str = Field(description="number, boolean, time, category or ordinal")
     categories: list[str]
@@ -139,15 +139,15 @@ class Column(BaseModel):
     whole: bool
 
 
-class Test(BaseModel):
+class TestBody(BaseModel):
     __test__ = False  # pytest: this is none of yours
 
     test: str
-    price: float = Field(description="When nothing has been paid yet.")
-    columns: list[Column]
+    cost: float = Field(description="When nothing has been paid yet.")
+    columns: list[ColumnBody]
 
 
-class Measured(BaseModel):
+class MeasureBody(BaseModel):
     """Figures that were measured on cases that the fit kept apart, and their standard errors."""
 
     cost: float
@@ -159,11 +159,11 @@ class Measured(BaseModel):
     accuracy_error: float
 
 
-class Point(Measured):
+class PointBody(MeasureBody):
     lam: float
 
 
-class Summary(BaseModel):
+class SummaryBody(BaseModel):
     """A model, in short."""
 
     name: str
@@ -178,11 +178,11 @@ class Summary(BaseModel):
     measured_on: int = Field(description="How many cases these were measured on.")
 
 
-class Models(BaseModel):
-    models: list[Summary]
+class ModelsBody(BaseModel):
+    models: list[SummaryBody]
 
 
-class ModelCard(BaseModel):
+class ModelCardBody(BaseModel):
     """A model: what it asks, decides and is expected to cost."""
 
     name: str
@@ -190,20 +190,20 @@ class ModelCard(BaseModel):
     unit: str
     total_cost: float
     known: list[str] = Field(description="Tests that it takes for known by everyone.")
-    tests: list[Test]
+    tests: list[TestBody]
     budget: str
-    expected: Measured
-    frontier: list[Point]
+    expected: MeasureBody
+    frontier: list[PointBody]
     bought: dict[str, float] | None = Field(description="How often each test is bought; null if it was not recorded.")
 
 
-class Health(BaseModel):
+class HealthBody(BaseModel):
     status: str
     version: str
     models: int
 
 
-_CASE, _BATCH = TypeAdapter(Case), TypeAdapter(Batch)
+_CASE, _BATCH = TypeAdapter(CaseBody), TypeAdapter(BatchBody)
 _VALUES = "an object of values by test"
 RIGHT = {
     "known": _VALUES,
@@ -217,15 +217,15 @@ RIGHT = {
 }
 
 
-def read_case(body: bytes) -> Case:
+def read_case(body: bytes) -> CaseBody:
     """One case of a request, or a sentence."""
-    case: Case = _read(_CASE, body, Case)
+    case: CaseBody = _read(_CASE, body, CaseBody)
     return case
 
 
-def read_batch(body: bytes) -> Batch:
+def read_batch(body: bytes) -> BatchBody:
     """Many cases of a request, or a sentence. Cases that cannot be used are among them, as errors."""
-    batch: Batch = _read(_BATCH, body, Batch)
+    batch: BatchBody = _read(_BATCH, body, BatchBody)
     return batch
 
 
@@ -242,18 +242,18 @@ def sentence(error: ValidationError, model: type[BaseModel], whole: str) -> str:
     first = max((e for e in errors if e["loc"][:1] == errors[0]["loc"][:1]), key=lambda e: len(e["loc"]))  # the most telling
     if first["type"] == "json_invalid":
         return f"{whole} is not JSON: {first['msg'][0].lower() + first['msg'][1:]}"
-    given, loc = _short(first.get("input")), first["loc"]
+    value, loc = _short(first.get("input")), first["loc"]
     if not loc:
-        return f"{whole} is {given}; it must be an object with the fields {', '.join(model.model_fields)}"
+        return f"{whole} is {value}; it must be an object with the fields {', '.join(model.model_fields)}"
     name = str(loc[0])
     if first["type"] == "extra_forbidden":
         return f"there is no field {name[:60]!r}; {did_you_mean(name[:60], model.model_fields)}"
     if first["type"] == "missing":
         return f"there is no field {name!r}; it must be {RIGHT[name]}"
     if RIGHT[name] == _VALUES and len(loc) > 1:
-        return f"{name} holds {given} for {str(loc[1])[:60]!r}; it must be a text, a finite number, true or false"
+        return f"{name} holds {value} for {str(loc[1])[:60]!r}; it must be a text, a finite number, true or false"
     holds = any(isinstance(part, int) for part in loc)  # the place in a list; other parts are names of types
-    return f"{name} {'holds' if holds else 'is'} {given}; it must be {RIGHT[name]}"
+    return f"{name} {'holds' if holds else 'is'} {value}; it must be {RIGHT[name]}"
 
 
 def _short(value: Any) -> str:

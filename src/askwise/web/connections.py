@@ -39,7 +39,7 @@ class Crowd:
         self.fresh: dict[Connection, None] = {}
         self.known: dict[Connection, None] = {}
         self.by_client: Counter[str] = Counter()
-        self.closed, self.said = 0, -PAUSE
+        self.closed, self.logged = 0, -PAUSE
 
     def enter(self, one: Connection) -> None:
         """A new connection. If there are too many, another one goes or, if all others are being answered, this one."""
@@ -82,9 +82,9 @@ class Crowd:
         self.metrics.close("crowded")
         self.closed += 1
         now = time.monotonic()
-        if now - self.said >= PAUSE:  # not a line for each, or the log would be what they fill
+        if now - self.logged >= PAUSE:  # not a line for each, or the log would be what they fill
             self.log.write("crowded", closed=self.closed, connections=self.metrics.connections)
-            self.closed, self.said = 0, now
+            self.closed, self.logged = 0, now
 
 
 class Connection(H11Protocol):

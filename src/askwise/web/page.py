@@ -40,7 +40,7 @@ def _static() -> dict[str, bytes]:
 
 @lru_cache(maxsize=1)
 def _templates() -> jinja2.Environment:
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("askwise.web", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -48,15 +48,15 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     changed = hashlib.sha256(b"".join(v for _, v in sorted(_static().items()))).hexdigest()[:12]
-    made.globals |= {"version": __version__, "static": lambda name: f"/static/{name}?{changed}"}
-    made.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "url": url}
-    return made
+    templates.globals |= {"version": __version__, "static": lambda name: f"/static/{name}?{changed}"}
+    templates.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "url": url}
+    return templates
 
 
 def render(template: str, status: int = 200, **facts: Any) -> Response:
-    given = {"title": "", "model": None, "tab": "", "several": True, **facts}
-    made = _templates().get_template(template).render(given)
-    return Response(encoded(made), status, media_type="text/html; charset=utf-8")
+    context = {"title": "", "model": None, "tab": "", "several": True, **facts}
+    text = _templates().get_template(template).render(context)
+    return Response(encoded(text), status, media_type="text/html; charset=utf-8")
 
 
 def error(status: int, words: str) -> Response:
@@ -75,7 +75,7 @@ def form(body: bytes) -> dict[str, str]:
         raise InputError("the form cannot be read; send it again") from None
 
 
-def told(model: LearnedModel, test: str, fields: dict[str, str], prefix: str) -> Any:
+def value_of(model: LearnedModel, test: str, fields: dict[str, str], prefix: str) -> Any:
     """The value of a test from the fields of a form: text, or one text for each column; None if all are empty."""
     columns = [field.column for field in model.form.fields(test)]
     texts = [fields.get(f"{prefix}.{i}", "").strip() for i in range(len(columns))]
@@ -88,7 +88,7 @@ def begin(model: LearnedModel, fields: dict[str, str]) -> Session:
     """A case from the form that starts it."""
     known = {}
     for i, test in enumerate(model.schema.tests):
-        value = told(model, test, fields, f"known.{i}")
+        value = value_of(model, test, fields, f"known.{i}")
         if value is not None:
             known[test] = value
     budget = fields.get("budget", "").strip() or None
@@ -101,7 +101,7 @@ def act(session: Session, fields: dict[str, str]) -> str | None:
     """Does what a button says. Returns the test to fill in, if it is another one than is asked."""
     test, do = fields.get("test", ""), fields.get("do", "tell")
     if do == "tell":
-        value = told(session.model, test, fields, "value")
+        value = value_of(session.model, test, fields, "value")
         session.tell(test, "" if value is None else value, paid="free" not in fields, outside="outside" in fields)
     elif do == "refuse":
         session.refuse(test)
@@ -123,14 +123,14 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
     several, by_name = len(service.models) > 1, {each["name"]: each for each in service.summaries}
 
     def case_page(name: str, session: Session, chosen: str | None = None, **more: Any) -> Response:
-        seen = view.case_view(session, chosen)
-        kind = "ask" if seen["test"] else "done"
-        title = f"{seen['test']}?" if seen["test"] else f"Decision: {seen['step'].decision}"
+        facts = view.case_view(session, chosen)
+        kind = "ask" if facts["test"] else "done"
+        title = f"{facts['test']}?" if facts["test"] else f"Decision: {facts['step'].decision}"
         service.metrics.answer(name, "ask" if kind == "ask" else "decide")
-        given = {"title": title, "model": name, "tab": "case", "several": several, "error": "", "given": {}}
-        return render(f"{kind}.html", **{**given, **seen, **more})
+        context = {"title": title, "model": name, "tab": "case", "several": several, "error": "", "filled_in": {}}
+        return render(f"{kind}.html", **{**context, **facts, **more})
 
-    def start_page(name: str, given: dict[str, str], words: str = "") -> Response:
+    def start_page(name: str, filled_in: dict[str, str], words: str = "") -> Response:
         model = service.model(name)
         tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
         return render(
@@ -141,7 +141,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
             tab="case",
             several=several,
             error=words,
-            given=given,
+            filled_in=filled_in,
             unit=model.unit,
             expected=[t for t in tests if t["test"] in model.known],
             others=[t for t in tests if t["test"] not in model.known],
@@ -153,8 +153,8 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
         def register(make: Callable[[Request, bytes], Response]) -> None:
             async def route(request: Request) -> Response:
-                made: Response = await service.long(request, make, request, await request.body())
-                return made
+                response: Response = await service.long(request, make, request, await request.body())
+                return response
 
             router.add_api_route(path, route, methods=[method])
 
@@ -185,14 +185,13 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
     def answer(request: Request, body: bytes) -> Response:
         (name, model), fields = asked(request), form(body)
         service.saw(request, fields)
-        session = view.revived(model, fields.get("state", ""), service.turns.breathe)
-        asks = session.next().test
+        session = view.revived(model, fields.get("state", ""))
         try:
             return case_page(name, session, act(session, fields))
         except InputError as wrong:
-            other = fields.get("test", "")
+            other, asks = fields.get("test", ""), session.next().test
             chosen = other if other != asks and other in model.form.tests and fields.get("do", "tell") == "tell" else None
-            return case_page(name, session, chosen, error=view.for_people(str(wrong)), given=fields, status=422)
+            return case_page(name, session, chosen, error=view.for_people(str(wrong)), filled_in=fields, status=422)
 
     @page("/m/{name}/record.json", "POST")
     def record(request: Request, body: bytes) -> Response:
@@ -209,8 +208,8 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
         position = digits(at)
         if at and (position is None or position > view.STEPS or len(at) > 3):
             raise Missing(f"the slider has no position {at[:20]!r}; it goes from 0 to {view.STEPS}")
-        seen = view.model_view(model, position)
-        return render("model.html", title=f"The model: {name}", model=name, tab="model", several=several, **seen)
+        facts = view.model_view(model, position)
+        return render("model.html", title=f"The model: {name}", model=name, tab="model", several=several, **facts)
 
     @page("/docs")
     def docs(request: Request, body: bytes) -> Response:
@@ -231,8 +230,8 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     @page("/login", "POST")
     def logged_in(request: Request, body: bytes) -> Response:
-        token, given = service.settings.token, form(body).get("token", "")
-        if token is None or not hmac.compare_digest(given.strip().encode(), token.encode()):
+        token, sent = service.settings.token, form(body).get("token", "")
+        if token is None or not hmac.compare_digest(sent.strip().encode(), token.encode()):
             return render("login.html", 403, title="Log in", error="This is not the service's token.")
         response = Response(status_code=303, headers={"location": "/"})
         response.set_cookie(COOKIE, cookie_for(token), httponly=True, samesite="strict", secure=request.url.scheme == "https")

@@ -155,8 +155,8 @@ class RequestGuard:
     def _authorised(self, path: str, headers: dict[bytes, bytes]) -> None:
         assert self.settings.token is not None
         assert self.cookie is not None
-        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if kind.lower() == b"bearer" and hmac.compare_digest(given.strip(), self.settings.token.encode()):
+        kind, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if kind.lower() == b"bearer" and hmac.compare_digest(token.strip(), self.settings.token.encode()):
             return
         if path.startswith(MACHINES):
             words = "this needs the header 'Authorization: Bearer TOKEN' with the service's token"
@@ -210,13 +210,13 @@ def _content_type(path: str, headers: dict[bytes, bytes]) -> None:
 
 def _whole(body: bytes, receive: Receive) -> Receive:
     """Hands over a body that is there, then whatever comes after it."""
-    given = False
+    handed_over = False
 
     async def whole() -> Message:
-        nonlocal given
-        if given:
+        nonlocal handed_over
+        if handed_over:
             return await receive()
-        given = True
+        handed_over = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return whole

@@ -59,20 +59,20 @@ def only_json(log: Log) -> None:
     sys.excepthook = lambda _, error, __: log.failure(error, where="main")
 
 
-def serve(given: argparse.Namespace) -> None:
+def serve(options: argparse.Namespace) -> None:
     """The command: loads the models, then answers until it is told to stop."""
-    proxies = checked_proxies(given.trusted_proxy)
-    token = checked_token(given.host, given.token if given.token is not None else os.environ.get("ASKWISE_TOKEN"), proxies)
-    limits = Limits(**{each.name: getattr(given, each.name) for each in fields(Limits)})
+    proxies = checked_proxies(options.trusted_proxy)
+    token = checked_token(options.host, options.token if options.token is not None else os.environ.get("ASKWISE_TOKEN"), proxies)
+    limits = Limits(**{each.name: getattr(options, each.name) for each in fields(Limits)})
     enough_files(limits)
-    log = Log(values=given.log_values)
-    models = load_models(given.models)
-    local = is_loopback(given.host) and not proxies  # a proxy hands on the names that others know
-    settings = Settings(limits, token, local, given.log_values, given.echo, proxies)
+    log = Log(values=options.log_values)
+    models = load_models(options.models)
+    local = is_loopback(options.host) and not proxies  # a proxy hands on the names that others know
+    settings = Settings(limits, token, local, options.log_values, options.echo, proxies)
     app = create_app(models, settings, log)
-    with listening(given.host, given.port) as sock:
+    with listening(options.host, options.port) as sock:
         port = sock.getsockname()[1]
-        shown = f"[{given.host}]" if ":" in given.host else given.host
+        shown = f"[{options.host}]" if ":" in options.host else options.host
         print(f"askwise: {', '.join(models)} at http://{shown}:{port}/ (Ctrl-C stops it)", flush=True)
         for number in (
             signal.SIGINT,
@@ -82,7 +82,7 @@ def serve(given: argparse.Namespace) -> None:
         gc.collect()
         gc.freeze()  # what is there now stays; looking through it again and again would only make some answers late
         only_json(log)
-        Server(config_of(app, given.host, port, settings, log)).run(sockets=[sock])
+        Server(config_of(app, options.host, port, settings, log)).run(sockets=[sock])
     log.write("stopped")
 
 

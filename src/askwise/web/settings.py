@@ -58,21 +58,21 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def checked_proxies(given: list[str]) -> Proxies:
+def checked_proxies(addresses: list[str]) -> Proxies:
     """The addresses of `--trusted-proxy`; each may be a network."""
-    found = []
-    for text in given:
+    networks = []
+    for text in addresses:
         try:
-            found.append(ip_network(text, strict=False))
+            networks.append(ip_network(text, strict=False))
         except ValueError:
             raise InputError(f"--trusted-proxy is {text!r}; it must be an address such as 10.0.0.5 or 10.0.0.0/8") from None
-    return tuple(found)
+    return tuple(networks)
 
 
 def parsed(address: str) -> IPv4Address | IPv6Address:
     """An address. A socket that takes both sorts, as of `--host ::`, writes 10.0.0.5 as ::ffff:10.0.0.5."""
-    found = ip_address(address)
-    return getattr(found, "ipv4_mapped", None) or found
+    plain = ip_address(address)
+    return getattr(plain, "ipv4_mapped", None) or plain
 
 
 def is_trusted(address: str, proxies: Proxies) -> bool:

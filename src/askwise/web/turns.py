@@ -32,10 +32,10 @@ class Turns:
         self._waiting: dict[str, deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]]] = {}
         self._running: Counter[str] = Counter()
         self._threads = 0
-        self._mine = threading.local()
+        self._thread = threading.local()
         self.begun = 0
 
-    async def run(self, client: str, work: Callable[..., Any], *given: Any) -> Any:
+    async def run(self, client: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """What the work returns, when its turn has come."""
         done: Future[Any] = Future()
         with self._lock:
@@ -43,7 +43,7 @@ class Turns:
             if len(queue) >= WAITING:
                 words = f"more than {WAITING} requests of one client are waiting; wait for their answers"
                 raise HTTPException(429, words, {"retry-after": "1"})
-            queue.append((done, work, given))
+            queue.append((done, work, arguments))
             self.begun += 1
             if self._threads < WORKERS:
                 self._threads += 1
@@ -52,18 +52,18 @@ class Turns:
 
     def breathe(self) -> None:
         """Long work calls this now and then, to let others go first. Elsewhere it does nothing."""
-        since = getattr(self._mine, "since", None)
+        since = getattr(self._thread, "since", None)
         if since is not None and (used := time.thread_time() - since) >= PIECE:
             self._rest(used)
 
     def _rest(self, used: float) -> None:
-        if self._others() != self._mine.seen:
+        if self._others() != self._thread.others:
             time.sleep(used * (SHARE * max(self._threads, 1) - 1))
-        self._mine.since, self._mine.seen = time.thread_time(), self._others()
+        self._thread.since, self._thread.others = time.thread_time(), self._others()
 
     def _work(self) -> None:
         """A thread: works until none is left."""
-        self._mine.since, self._mine.seen = time.thread_time(), self._others()
+        self._thread.since, self._thread.others = time.thread_time(), self._others()
         while True:
             with self._lock:
                 if not self._waiting:
@@ -71,16 +71,16 @@ class Turns:
                     return
                 client = min(self._waiting, key=lambda name: self._running[name])  # the first of several
                 queue = self._waiting.pop(client)
-                done, work, given = queue.popleft()
+                done, work, arguments = queue.popleft()
                 if queue:
                     self._waiting[client] = queue  # now the last in line
                 self._running[client] += 1
             try:
                 if done.set_running_or_notify_cancel():
-                    done.set_result(work(*given))
+                    done.set_result(work(*arguments))
             except BaseException as error:  # whoever asked gets it
                 done.set_exception(error)
-            self._rest(time.thread_time() - self._mine.since + AROUND)
+            self._rest(time.thread_time() - self._thread.since + AROUND)
             with self._lock:
                 self._running[client] -= 1
                 if not self._running[client]:

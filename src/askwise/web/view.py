@@ -23,7 +23,7 @@ NOT_BROKEN = "\u00a0"
 IN_FRONT = {"$", "£", "¥"}
 
 
-class Told(BaseModel):
+class PageState(BaseModel):
     """A case in a form of the page: what a trace needs to be replayed."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -36,33 +36,34 @@ class Told(BaseModel):
     events: list[dict[str, JsonValue]] = []
 
 
-_TOLD = TypeAdapter(Told)
+_STATE = TypeAdapter(PageState)
 
 
 def most_events(model: LearnedModel) -> int:
     """What a case may hold on the page: every test told, taken back and told again, and some more."""
-    some, each = EVENTS
-    return some + each * model.schema.n_tests
+    extra, each = EVENTS
+    return extra + each * model.schema.n_tests
 
 
-def revived(model: LearnedModel, text: str, breathe: Callable[[], None] = lambda: None) -> Session:
-    """The session that a form carries, with all that was asked on the way. breathe: is called after every event."""
+def revived(model: LearnedModel, text: str, breathe: Callable[[], None] | None = None) -> Session:
+    """The session that a form carries. breathe: also with all that was asked on the way; it is called after every event."""
     try:
-        told = _TOLD.validate_json(text)
+        state = _STATE.validate_json(text)
     except ValidationError:
         raise InputError("the page's own record of the case is damaged; start the case again") from None
-    if len(told.events) > (most := most_events(model)):
+    if len(state.events) > (most := most_events(model)):
         raise InputError(f"this case has more than {most} steps; start it again")
 
-    def asked() -> Iterator[Any]:
+    def asked(breathe: Callable[[], None]) -> Iterator[Any]:
         yield {"do": "ask"}
-        for event in told.events:
+        for event in state.events:
             yield event
             yield {"do": "ask"}
             breathe()
 
-    more = {"draw": {"number": told.draw}, "events": asked(), "format": TRACE, "at": model.budget.to_dict(), "decision": None}
-    trace = {**told.model_dump(), **more}
+    events = state.events if breathe is None else asked(breathe)
+    more = {"draw": {"number": state.draw}, "events": events, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
+    trace = {**state.model_dump(), **more}
     session = Session.replay(model, trace, strict=False)
     session.next()
     return session
@@ -74,7 +75,7 @@ def carried(session: Session) -> str:
     keys = ("do", "test", "value", "paid", "outside")
     events = [{k: e[k] for k in keys if k in e} for e in trace["events"] if e["do"] in ("tell", "refuse", "undo", "stop")]
     kept = {k: trace[k] for k in ("case_id", "budget", "known", "outside")}
-    return Told(**kept, draw=trace["draw"]["number"], events=events).model_dump_json()
+    return PageState(**kept, draw=trace["draw"]["number"], events=events).model_dump_json()
 
 
 def taken(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -148,7 +149,7 @@ def for_people(words: str) -> str:
 
 def inputs(model: LearnedModel, test: str) -> list[dict[str, Any]]:
     """The fields of a test, each with the words that help to fill it in."""
-    found = []
+    fields = []
     for field in model.form.fields(test):
         hint = ""
         if field.low is not None and field.kind in ("number", "time"):
@@ -157,7 +158,7 @@ def inputs(model: LearnedModel, test: str) -> list[dict[str, Any]]:
         if field.kind == "boolean":
             choices = [("true", "yes"), ("false", "no")]
         kind = "text" if not choices or field.others else "radio" if len(choices) <= 6 else "select"
-        found.append(
+        fields.append(
             {
                 "column": field.column,
                 "kind": kind,
@@ -167,7 +168,7 @@ def inputs(model: LearnedModel, test: str) -> list[dict[str, Any]]:
                 "date": field.kind == "time",
             }
         )
-    return found
+    return fields
 
 
 def _tidy(value: Any) -> Any:
@@ -226,7 +227,7 @@ def at_budget(model: LearnedModel, b: float) -> LearnedModel:
 def slider(model: LearnedModel) -> list[dict[str, Any]]:
     """What each position of the slider comes to."""
     most = model.saturation.cost
-    found = []
+    positions = []
     for i in range(STEPS + 1):
         b = most * i / STEPS
         there = at_budget(model, b)
@@ -238,8 +239,8 @@ def slider(model: LearnedModel) -> list[dict[str, Any]]:
             "loss": f"{figures['loss']:.4g}",
         }
         words |= {name.replace("_", "-"): text for name, text in errors(there.measured, model.unit).items()}
-        found.append({**figures, "words": words, "n": there.measured.n})
-    return found
+        positions.append({**figures, "words": words, "n": there.measured.n})
+    return positions
 
 
 def errors(measured: Measure, unit: str) -> dict[str, str]:
@@ -274,7 +275,7 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
         "rows": None if used is None else used.rows,
         "used": bought,
         "paths": [] if used is None else used.paths,
-        "prices": alone,
+        "costs": alone,
         "points": [{**p.shown, **errors(p.measure, model.unit)} for p in model.frontier],
         "weighted": model.weighted,
         "score": model.objective,

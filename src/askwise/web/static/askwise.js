@@ -15,8 +15,8 @@
     const goal = wrong ? main.querySelector("[aria-invalid]") || wrong : first || main.querySelector("[data-focus]");
     if (goal) { if (!goal.matches("input, [tabindex]")) { goal.tabIndex = -1; } goal.focus({ preventScroll: true }); }
     const head = main.querySelector("[data-focus]");
-    const price = main.querySelector(".price");
-    say([head, wrong && main.querySelector(".wrong"), price].filter(Boolean).map((e) => e.textContent.trim()).join(", "));
+    const cost = main.querySelector(".cost");
+    say([head, wrong && main.querySelector(".wrong"), cost].filter(Boolean).map((e) => e.textContent.trim()).join(", "));
     window.scrollTo(0, 0);
     return true;
   }

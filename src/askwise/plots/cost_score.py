@@ -1,0 +1,233 @@
+"""Curves and points in the plane of cost and score: what money buys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from askwise.core.arrays import Doubles, Ints
+from askwise.core.budget import Budget
+from askwise.errors import InputError
+from askwise.plots.canvas import BLUE, COLOURS, FAINT, INK, RED, SOFT, empty, legend, limit_of, money, tidy
+from askwise.plots.models import curve, frontier_parts, model_of, works_at
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MARKS = ".s^Dvx*"
+DASHES = ("-", "--", ":", "-.")
+
+
+def frontier(
+    points_validation: Any,
+    points_test: Any = None,
+    chosen: ArrayLike | None = None,
+    *,
+    prior: float | None = None,
+    everything: tuple[float, float | None] | None = None,
+    budget: Budget | None = None,
+    unit: str = "",
+    score: str = "accuracy",
+    best: tuple[float, float] | None = None,
+    errors: ArrayLike | None = None,
+    cases: int | None = None,
+) -> Figure:
+    """The plane of cost and score: all snapshots, the chosen ones joined, and what they must be compared with.
+
+    The points are (costs, scores) of the same snapshots on validation and on test cases (None if there are none), `chosen` the
+    indices of those that validation selects. The rest is measured on test cases: `prior` is the score of deciding at once,
+    `everything` the cost of all tests and the score with them (None if it was not measured),
+    `best` the cost and score of the policy for `budget`; `errors` the standard errors of the scores of all points, measured on so
+    many `cases`.
+
+    `frontier(model)` draws what a model, or a fitted classifier, says of itself; `frontier(model, problem)` with test points.
+    """
+    model = model_of(points_validation)
+    if model is not None:
+        return frontier(**frontier_parts(model, points_test))
+    for name, value in (("chosen", chosen), ("prior", prior), ("everything", everything)):
+        if value is None:
+            raise InputError(f"{name} is missing; give it beside the points, or give a model or a fitted classifier alone")
+    assert chosen is not None
+    assert prior is not None
+    assert everything is not None
+    snapshots, (total, full) = _Snapshots.of(points_validation, points_test, chosen), everything
+    figure, axes = _plane(score, unit)
+    right = _cost_axis(axes, np.r_[snapshots.costs, [best[0]] if best else []], total)
+    matter = [prior, *snapshots.score[snapshots.chosen].tolist(), *([best[1]] if best else []), *([] if full is None else [full])]
+    low = _score_axis(axes, snapshots.scores, matter)
+    _draw_snapshots(axes, snapshots, low)
+    _draw_chosen(axes, snapshots, prior, total)
+    if errors is not None:
+        words = "one standard error" + ("" if cases is None else f", {cases} cases")
+        _draw_errors(axes, snapshots, np.asarray(errors, float), words)
+    axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
+    _draw_everything(axes, total, full, f"{total:,.10g} {unit}".strip(), total <= right)
+    _, limit = limit_of(budget)
+    if limit is not None and limit <= right:
+        axes.axvline(limit, color=RED, linewidth=1, linestyle=(0, (1, 2)), label="_budget")
+    if best is not None:
+        _draw_best(axes, *best, f"{budget or 'chosen policy'}: {best[1]:.3f} for {best[0]:,.4g} {unit}".strip())
+    legend(figure, loc="outside lower center", ncols=2)
+    return figure
+
+
+@dataclass(frozen=True, eq=False)
+class _Snapshots:
+    """The same snapshots on validation cases and, unless there are none, on test cases."""
+
+    validation_cost: Doubles
+    validation_score: Doubles
+    cost: Doubles  # on test cases, or once more on validation cases
+    score: Doubles
+    on_test: bool
+    chosen: Ints  # by rising cost
+
+    @classmethod
+    def of(cls, validation: Any, test: Any, chosen: ArrayLike) -> _Snapshots:
+        shown = validation if test is None else test
+        (vc, vs), (tc, ts) = (tuple(np.asarray(v, float) for v in pair) for pair in (validation, shown))
+        if not (len(vc) == len(vs) == len(tc) == len(ts)):
+            raise InputError(f"there are {len(vc)} points on validation and {len(tc)} on test; they must be the same points")
+        picked = np.asarray(chosen, np.int64)
+        return cls(vc, vs, tc, ts, test is not None, picked[np.argsort(tc[picked], kind="stable")])
+
+    @property
+    def costs(self) -> Doubles:
+        return np.concatenate([self.validation_cost, self.cost])
+
+    @property
+    def scores(self) -> Doubles:
+        return np.concatenate([self.validation_score, self.score])
+
+
+def _draw_snapshots(axes: Axes, snapshots: _Snapshots, low: float) -> None:
+    """All of them, faintly; how many lie below the picture."""
+
+    def scatter(of: str, x: Doubles, y: Doubles, **style: Any) -> None:
+        below = int((y < low).sum())
+        words = f"all snapshots, {of} cases" + (f" ({below} lie below)" if below else "")
+        axes.scatter(x, y, s=13, label=words, **style)
+
+    scatter("validation", snapshots.validation_cost, snapshots.validation_score, marker="x", color=FAINT, linewidths=0.8)
+    if snapshots.on_test:
+        scatter("test", snapshots.cost, snapshots.score, marker="o", color=SOFT, linewidths=0, alpha=0.5)
+
+
+def _draw_chosen(axes: Axes, snapshots: _Snapshots, prior: float, total: float) -> None:
+    """As in `askwise.frontier.metric.curve`: from deciding at once, which can be mixed in, to where more money buys no more."""
+    picked = snapshots.chosen
+    if not len(picked):
+        return
+    last = snapshots.score[picked[snapshots.validation_score[picked].argmax()]]
+    x, y = np.r_[0, snapshots.cost[picked], total], np.r_[prior, snapshots.score[picked], last]
+    axes.plot(x, y, color=BLUE, linestyle=":", linewidth=1.2, label="_ends")
+    words = "chosen on validation" + (", test cases" if snapshots.on_test else " cases")
+    axes.plot(x[1:-1], y[1:-1], color=BLUE, marker="o", markersize=5, label=words)
+
+
+def _draw_errors(axes: Axes, snapshots: _Snapshots, errors: Doubles, words: str) -> None:
+    picked = snapshots.chosen
+    x, y = snapshots.cost[picked], snapshots.score[picked]
+    axes.errorbar(x, y, errors[picked], fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=words)
+
+
+def _draw_everything(axes: Axes, total: float, full: float | None, amount: str, inside: bool) -> None:
+    """What all tests cost, and the score with them if that was measured."""
+    if full is None:
+        axes.axvline(total, color=INK, linewidth=1, linestyle="--", label=f"all tests cost {amount}")
+        return
+    axes.axhline(full, color=SOFT, linewidth=0.8, linestyle="--", label="_all tests")
+    words = f"all tests: {full:.3f} for {amount}" + ("" if inside else ", right of the picture")
+    axes.plot(total, full, color=INK, marker="D" if inside else "", linestyle="--", linewidth=0.8, label=words)
+
+
+def _draw_best(axes: Axes, cost: float, score: float, words: str) -> None:
+    axes.plot(cost, score, color=RED, marker="*", markersize=15, markeredgecolor="white", linestyle="", zorder=5, label=words)
+
+
+def look(i: int) -> dict[str, Any]:
+    """How the i-th of several curves looks: no two have both colour and dashes in common, and neighbours differ in all."""
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "marker": MARKS[i % len(MARKS)],
+        "linestyle": DASHES[i // len(COLOURS) % len(DASHES)],
+    }
+
+
+def frontiers(
+    curves: Mapping[str, Any],
+    total: float | None = None,
+    *,
+    title: str = "",
+    unit: str = "",
+    score: str = "score",
+    looks: Mapping[str, int] | None = None,
+) -> Figure:
+    """Several frontiers in one plane, by name: (costs, scores), models or fitted classifiers. `total` is the cost of all tests;
+    models know it. `looks` numbers the names, so that one that is in several pictures looks the same in all of them."""
+    models = [model for model in map(model_of, curves.values()) if model is not None]
+    if total is None and len(models) < len(curves):
+        raise InputError("total is missing; give the cost of all tests")
+    total = max(float(m.schema.costs.money(m.schema.costs.total)) for m in models) if total is None else total
+    figure, axes = _plane(score, unit, title)
+    for i, (name, source) in enumerate(curves.items()):
+        model = model_of(source)
+        cost, value = source if model is None else curve(model)
+        style = look(i if looks is None else looks[name])
+        axes.plot(cost, value, markersize=4, linewidth=1.2, label=name, **style)
+    if total > 60:  # most of what happens, happens early
+        axes.set_xscale("symlog", linthresh=total / 100)
+    axes.set_xlim(0, total)
+    legend(figure, loc="outside lower center", ncols=3)
+    return figure
+
+
+def targets(
+    points: Mapping[str, Any], wanted: Sequence[float], *, title: str = "", unit: str = "", score: str = "score"
+) -> Figure:
+    """Single policies in the plane of cost and score, by name, and as dashed lines the costs that were wanted. A model, or a
+    fitted classifier, stands where its budget is expected to come to."""
+    figure, axes = _plane(score, unit, title)
+    for b in wanted:
+        axes.axvline(b, color=FAINT, linewidth=0.8, linestyle="--")
+    for i, (name, source) in enumerate(points.items()):
+        model = model_of(source)
+        cost, value = source if model is None else works_at(model)
+        style = look(i) | {"linestyle": "", "fillstyle": "none" if i >= len(COLOURS) else "full"}
+        axes.plot(cost, value, markersize=6, label=name, **style)
+    legend(figure, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _plane(score: str, unit: str, title: str = "") -> tuple[Figure, Axes]:
+    """An empty picture with both axes named."""
+    figure = empty(7, 5)
+    axes = figure.add_subplot()
+    tidy(axes)
+    axes.set_xlabel(money("mean cost per case", unit), parse_math=False)
+    axes.set_ylabel(score, parse_math=False)
+    axes.set_title(title, parse_math=False)
+    return figure, axes
+
+
+def _cost_axis(axes: Axes, costs: Doubles, total: float) -> float:
+    """Limits the axis and returns its right end: all of it, unless what is drawn would be squeezed into its first third."""
+    dearest = float(costs.max(initial=0.0))
+    right = 1.15 * dearest if 0 < 3 * dearest < total else (1.05 * max(total, dearest) or 1.0)
+    axes.set_xlim(-0.02 * right, right)
+    return right
+
+
+def _score_axis(axes: Axes, scores: Doubles, matter: list[float]) -> float:
+    """Limits the axis and returns its lower end: around what matters, and down to other snapshots that are not far below."""
+    low, high = min(matter), max([*matter, *scores.tolist()])
+    low = float(min([low, *scores[scores >= low - 0.5 * (high - low)]]))
+    pad = 0.05 * (high - low) or 0.05
+    axes.set_ylim(low - pad, high + pad)
+    return low - pad

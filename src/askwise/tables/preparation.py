@@ -1,0 +1,102 @@
+"""From a table and what is said about it to the two problems that a fit needs: rows to learn from, and rows to choose by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from askwise.core.arrays import Array, Bools, Doubles, Ints
+from askwise.core.cost_spec import CostSpec, listed
+from askwise.core.problem import Problem, Schema
+from askwise.errors import InputError, RowError
+from askwise.tables.encoding import Encoding
+from askwise.tables.external import answers, features, needed
+from askwise.tables.fit_inputs import known_of, target_of, weights_of
+from askwise.tables.splits import schema_of, stratified
+
+
+class Prepared(NamedTuple):
+    """What training begins with."""
+
+    problem: Problem  # rows to learn from
+    validation: Problem  # rows to choose by
+    encoding: Encoding
+    known: tuple[str, ...]  # what everyone knows
+    seed: int
+    classes: Array
+    validation_rows: Ints  # which rows were kept apart; none where there are too few
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How a table becomes problems; every field is a parameter of `CostlyClassifier`."""
+
+    spec: CostSpec
+    known: Any
+    external: Any
+    loss: Any
+    class_weight: Any
+    scaling: str
+    categorical: Any
+    validation_fraction: float
+
+    def __call__(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Prepared:
+        """X: a frame, or an array that is checked. Rows without a weight are left out; the others are split by the seed."""
+        target = target_of(y, len(X))
+        weight = weights_of(sample_weight, len(target))
+        counted = np.arange(len(target)) if weight is None else np.flatnonzero(weight)
+        if weight is not None and np.ptp(weight[counted]) == 0:  # rows that count all count alike
+            weight = None
+        classes = _classes(target, counted)
+        train, validation = (counted[rows] for rows in _apart(target[counted], self.validation_fraction, seed))
+        encoding = Encoding.fit(
+            features(self.external, X), scaling=self.scaling, categorical=listed(self.categorical), rows=train
+        )
+        schema = schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
+        everyone, masks = known_of(self.known, (len(X), schema.n_tests))
+
+        def problem_of(rows: Ints) -> Problem:
+            known = (list(everyone) or None) if masks is None else masks[rows]
+            return self._problem(X, target, rows, encoding, schema, known, None if weight is None else weight[rows])
+
+        problem = problem_of(train).trainable()
+        chosen_by = problem_of(validation).with_loss(problem.loss) if len(validation) else problem
+        return Prepared(problem, chosen_by, encoding, everyone, seed, classes, validation)
+
+    def _problem(
+        self,
+        X: Any,
+        target: Array,
+        rows: Ints,
+        encoding: Encoding,
+        schema: Schema,
+        known: Bools | list[str] | None,
+        weight: Doubles | None,
+    ) -> Problem:
+        """Some rows of the table. Errors name them as rows of the whole table."""
+        values = encoding.transform(X, rows=rows)
+        external = answers(self.external, X, schema, values, encoding.columns, rows)
+        settings: dict[str, Any] = {"loss": self.loss, "class_weight": self.class_weight}
+        try:
+            return Problem.build(schema, values, target[rows], known=known, weight=weight, external=external, **settings)
+        except RowError as error:
+            raise error.among(rows) from None
+
+
+def _classes(target: Array, counted: Ints) -> Array:
+    """The classes of the rows that count, sorted."""
+    classes: Array = np.unique(target[counted])
+    if len(classes) < 2:
+        those = "rows" if len(counted) == len(target) else "rows with a weight above 0"
+        raise InputError(f"all {those} are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
+    return classes
+
+
+def _apart(target: Array, share: float, seed: int) -> tuple[Ints, Ints]:
+    """Rows to learn from, and a share to choose by: none where there are too few to keep some of every class apart."""
+    train, validation = stratified(target, (1 - share, share), seed)
+    if len(np.unique(target[validation])) < 2 or len(np.unique(target[train])) < len(np.unique(target)):
+        return np.arange(len(target)), np.arange(0)
+    return train, validation

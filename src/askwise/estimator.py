@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cost_spec import CostSpec, listed
-from askwise.core.parameters import Choice, Either, Instance, OrNone, Real, Size, Whole, checked_attributes
+from askwise.core.parameters import Either, Instance, OneOf, OrNone, Real, Size, Whole, checked_attributes
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
 from askwise.learning import check, learn
@@ -130,7 +130,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling: Annotated[str, SCALING] = "columns",
         network: Any = None,
         n_restarts: Size = 1,
-        algorithm: Annotated[str, Choice("family", "paper")] = "family",
+        algorithm: Annotated[str, OneOf("family", "paper")] = "family",
         config: FamilyConfig | TrainConfig | None = None,
         validation_fraction: Annotated[float, Real(at_least=0, below=1, noun="a share")] = 0.25,
         time_limit: Annotated[float | None, OrNone(SECONDS)] = None,

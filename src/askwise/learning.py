@@ -12,7 +12,7 @@ import numpy as np
 
 from askwise.core import checks
 from askwise.core.budget import Budget
-from askwise.core.parameters import Choice, checked
+from askwise.core.parameters import OneOf, checked
 from askwise.core.policy import decide_at_once
 from askwise.core.problem import Problem
 from askwise.errors import InputError
@@ -37,7 +37,7 @@ class Learned:
 
 def check(algorithm: Any, config: Any) -> None:
     """Before anything is learned."""
-    checked(algorithm, Choice(*CONFIGS), "algorithm")
+    checked(algorithm, OneOf(*CONFIGS), "algorithm")
     if config is not None and not isinstance(config, CONFIGS[algorithm]):
         right = CONFIGS[algorithm].__name__
         raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {right}")

@@ -72,7 +72,7 @@ def test_auroc(said: list[float], truth: list[int], area: float | None) -> None:
 
 def found_at(costs: list[float], losses: list[float]) -> metrics.PolicyFigures:
     cost, loss = np.array(costs, float), np.array(losses, float)
-    return metrics.PolicyFigures(Measure(cost.mean(), loss.mean(), 1 - loss.mean()), 0.5, None, cost, loss)
+    return metrics.PolicyFigures(Measure(cost.mean(), loss.mean(), 1 - loss.mean(), len(cost)), 0.5, None, cost, loss)
 
 
 def test_a_frontier() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from askwise.components.boosting import Shares, stakes, unweighted
+from askwise.components.boosting import ClassShares, stakes, unweighted
 from askwise.components.prefixes import Prefix, affordable, lengths_of
 from askwise.components.static_order import _share, elimination_order, ridge_order
 from askwise.core.budget import HardBudget
@@ -97,7 +97,7 @@ def test_weights_are_undone() -> None:
     assert told[1] == pytest.approx(4 * told[0])
     # of cases as they come 80 % are of class 0; a model trained with weights sees half and half
     assert unweighted(np.array([[0.5, 0.5]]), told) == pytest.approx(np.array([[0.8, 0.2]]))
-    assert Shares.of(problem)(problem.X[:1]) == pytest.approx(np.array([[0.8, 0.2]]))
+    assert ClassShares.of(problem)(problem.X[:1]) == pytest.approx(np.array([[0.8, 0.2]]))
 
 
 def test_a_prefix_is_bought_in_order_as_far_as_it_can_be_had() -> None:

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from askwise.components.subset_classifier import Belief, Best, Learner, Live, Masked, Pace, Picking, counts, own_torch
+from askwise.components.subset_classifier import (
+    Belief,
+    Best,
+    Masked,
+    Pace,
+    PickedCases,
+    Picking,
+    SubsetLearner,
+    counts,
+    own_torch,
+)
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
@@ -23,9 +33,9 @@ def problem(rows=200, holes=0.0, seed=0, **more) -> Problem:
     return Problem.build(schema, X, y, **more)
 
 
-def learner(of: Problem, steps=300) -> Learner:
+def learner(of: Problem, steps=300) -> SubsetLearner:
     with own_torch(0, 1):
-        return Learner(of, of, Pace(0, steps), 0)
+        return SubsetLearner(of, of, Pace(0, steps), 0)
 
 
 def lacking_means_well(of_free=False) -> Problem:
@@ -53,10 +63,10 @@ def test_what_is_learned_from_is_complete_and_what_is_lost_is_lost_by_lot():
     mine = learner(gaps)
     assert mine.problem.available is None
     assert mine.lacking == pytest.approx(1 - gaps.available.mean(0))
-    live = Live(mine, 2_000)
+    live = PickedCases(mine, 2_000)
     assert live.lost.mean(0) == pytest.approx(mine.lacking, abs=0.05)
     assert not (live.legal() & live.lost).any()
-    assert not Live(learner(problem(300)), 50).lost.any()
+    assert not PickedCases(learner(problem(300)), 50).lost.any()
 
 
 def test_a_hidden_value_is_not_seen_and_a_soft_mask_is_between():
@@ -151,7 +161,7 @@ def test_the_best_is_kept():
 @pytest.mark.parametrize("more", [{}, {"known": ["a"]}, {"holes": 0.4}])
 def test_cases_in_progress_hold_only_what_they_can(more):
     data = problem(100, **more)
-    live = Live(learner(data), 50)
+    live = PickedCases(learner(data), 50)
     rng, ends = np.random.default_rng(0), 0
     for _ in range(30):
         available = ~live.lost
@@ -174,7 +184,7 @@ def test_more_tests_than_are_picked_can_still_be_bought_all():
     X = rng.normal(size=(40, 70))
     X[3, 5] = np.nan
     problem = Problem.build(schema, X, rng.integers(2, size=40))
-    learner = Learner(problem, problem, Pace(1, 2), 0)
+    learner = SubsetLearner(problem, problem, Pace(1, 2), 0)
     (policy,) = learner.everything()
     done = rollout(problem, policy, None)
     assert (done.mask == problem.available).all()

@@ -48,8 +48,8 @@ def refused(call, *given) -> str:
 def test_amounts_that_nobody_means_are_refused_at_once(amount):
     for kind in KINDS.values():
         assert "1e-12 to 1e15" in refused(kind, amount) or str(amount).startswith("-")
-    assert "the price of test 'a'" in refused(lambda: CostFunction.build(["a"], {"a": amount}))
-    assert "the price of set-up 'draw'" in refused(
+    assert "the cost of test 'a'" in refused(lambda: CostFunction.build(["a"], {"a": amount}))
+    assert "the cost of set-up 'draw'" in refused(
         lambda: CostFunction.build(["a"], CostSpec({"a": 1}, setup={"draw": (amount, ["a"])}))
     )
     assert "the budget of the session" in refused(lambda: Session(made("family"), budget=amount))

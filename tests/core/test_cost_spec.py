@@ -47,7 +47,7 @@ def test_what_is_left_out_of_a_table_may_still_have_a_cost():
         ({"costs": "dear"}, "costs are 'dear'; they must be"),
         ({"costs": pd.Series([1, 2], index=["a", "a"])}, "the test of the costs 'a' appears twice"),
         ({"setup": ["draw"]}, "setup is ['draw']; it must be like {'draw': (2, ['sugar'])}"),
-        ({"setup": {"draw": 2}}, "set-up 'draw' is 2; it must be a pair (price, tests that share it)"),
+        ({"setup": {"draw": 2}}, "set-up 'draw' is 2; it must be a pair (cost, tests that share it)"),
         ({"setup": {"draw": (2, [])}}, "set-up 'draw' has no tests; name those that share it"),
         ({"setup": {"draw": (2, 5)}}, "set-up 'draw' names 5; it must be a list of names"),
         ({"derived": "index"}, "derived is 'index'; it must be like {'index': ['weight']}"),

@@ -236,7 +236,7 @@ ONES = {"a": 1, "bee": 1}
         ((AB, {"a": 1, "bee": "cheap"}), ["'bee'", "'cheap'", "number"]),
         ((AB, {"a": 1, "bee": None}), ["'bee'", "None"]),
         ((AB, {"a": 1, "bee": "1/0"}), ["'bee'", "1/0"]),
-        ((AB, {"a": 1}), ["'bee'", "no price"]),
+        ((AB, {"a": 1}), ["'bee'", "no cost"]),
         ((AB, {**ONES, "be": 1}), ["price list", "'be'", "did you mean 'bee'"]),
         ((AB, {**ONES, "zzz": 1}), ["price list", "'zzz'", "there are 'a', 'bee'"]),
         ((AB, {"a": "1.5e-12", "bee": 1e15}), ["prices", "round"]),

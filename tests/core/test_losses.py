@@ -6,7 +6,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.patients import classifier, numbers
 
-from askwise.core import checks
+from askwise.core.losses import loss_matrix
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.tables.small_files import read_loss
@@ -20,7 +20,7 @@ BY_NAME = {"well": {"well": 0, "ill": 1}, "ill": {"well": 20, "ill": 0}}
     [[0, 20], [1, 0]], FRAME, FRAME[["well", "ill"]], FRAME.loc[["well", "ill"]], BY_NAME, pd.DataFrame([[0, 20], [1, 0]]),
 ], ids=["list", "frame", "columns in another order", "rows in another order", "by name", "a frame without names"])  # fmt: skip
 def test_a_loss_matrix_may_be_named_in_any_order(given):
-    assert checks.loss(given, CLASSES, 1.0).tolist() == [[0, 20], [1, 0]]
+    assert loss_matrix(given, CLASSES, 1.0).tolist() == [[0, 20], [1, 0]]
 
 
 WRONG = {
@@ -46,7 +46,7 @@ WRONG = {
 def test_a_loss_matrix_of_other_names_is_refused(given, words):
     X, y = numbers(20)
     for call in (
-        lambda: checks.loss(given, CLASSES, 1.0),
+        lambda: loss_matrix(given, CLASSES, 1.0),
         lambda: Problem.build(Schema.build(["a"], CLASSES), X[:, :1], np.array(CLASSES)[y], loss=given),
         lambda: classifier(loss=given).fit(X, np.array(CLASSES)[y]),
     ):

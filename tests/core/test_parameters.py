@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askwise.core.parameters import (
-    Choice,
     Either,
     Instance,
+    OneOf,
     OrNone,
     Real,
     Share,
@@ -31,7 +31,7 @@ from askwise.paper.config import TrainConfig
 
 WHOLE_FROM_1 = "it must be a whole number, 1 or more"
 SECONDS = Real(above=0, noun="a number of seconds")
-SCALING = Choice("columns", "one", "none")
+SCALING = OneOf("columns", "one", "none")
 MESSAGES = [
     (Whole(), -1, "x is -1; it must be a whole number, 0 or more"),
     (Whole(at_least=1), 0, f"x is 0; {WHOLE_FROM_1}"),
@@ -125,13 +125,13 @@ def test_no_value_outside_of_a_range_of_numbers_passes(value, at_least, at_most,
 
 @given(ANYTHING, st.lists(st.text(max_size=5), min_size=1, max_size=4))
 def test_no_other_word_passes_for_a_choice(value, options):
-    assert Choice(*options).allows(value) == any(type(value) is str and value == option for option in options)
-    assert all(Choice(*options).allows(option) for option in options)
+    assert OneOf(*options).allows(value) == any(type(value) is str and value == option for option in options)
+    assert all(OneOf(*options).allows(option) for option in options)
 
 
 @given(ANYTHING)
 def test_an_alternative_allows_what_any_of_its_constraints_allows(value):
-    one, other = Whole(at_least=2), Choice("a", "b")
+    one, other = Whole(at_least=2), OneOf("a", "b")
     assert Either(one, other).allows(value) == (one.allows(value) or other.allows(value))
     assert OrNone(one).allows(value) == (value is None or one.allows(value))
 

@@ -12,7 +12,17 @@ from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.frontier.choice import best_for
 from askwise.methods import adapt_gbrt
-from askwise.methods.adapt_gbrt import Charge, Gated, Learner, cheap_probabilities, cheap_slope, gate_slope, sent_on, sigma, tilt
+from askwise.methods.adapt_gbrt import (
+    Charge,
+    Gated,
+    GateLearner,
+    cheap_probabilities,
+    cheap_slope,
+    gate_slope,
+    sent_on,
+    sigma,
+    tilt,
+)
 
 
 @cache
@@ -87,7 +97,7 @@ def test_a_test_is_charged_once():
 def test_sent_on_are_those_for_whom_the_expensive_model_is_better(small):
     train, validation, test = two_kinds()
     model = adapt_gbrt.expensive(train, validation, np.arange(4), seconds=60, seed=0, threads=1)
-    pair = Learner.of(train, np.arange(4), model.h, 0).alternate(0.03, 0.5, 1.0)
+    pair = GateLearner.of(train, np.arange(4), model.h, 0).alternate(0.03, 0.5, 1.0)
     on = pair.gate.total(pair.gate.leaves(test.X))[:, 0] > 0
     assert 0.3 < on.mean() < 0.7
     right = model.classify(test.X).argmax(1) == test.y

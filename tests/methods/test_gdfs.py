@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askwise.components.subset_classifier import Learner, Live, Masked, Pace, own_torch
+from askwise.components.subset_classifier import Masked, Pace, PickedCases, SubsetLearner, own_torch
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.methods import gdfs
@@ -18,9 +18,9 @@ def which(rows: int, seed: int = 0) -> Problem:
     return Problem.build(Schema.build(list("abcd"), [0, 1, 2, 3]), X, y, ids=np.arange(rows))
 
 
-def set_up(data: Problem) -> tuple[Learner, Masked, Live]:
-    learner = Learner(data, data, Pace(0, 20), 0)
-    return learner, Masked(data.schema, 4).eval(), Live(learner)
+def set_up(data: Problem) -> tuple[SubsetLearner, Masked, PickedCases]:
+    learner = SubsetLearner(data, data, Pace(0, 20), 0)
+    return learner, Masked(data.schema, 4).eval(), PickedCases(learner)
 
 
 def test_a_cold_soft_pick_is_a_hard_pick():
@@ -40,7 +40,7 @@ def test_a_cold_soft_pick_is_a_hard_pick():
 def test_picks_follow_the_scores_by_gumbels_law():
     with own_torch(0, 1):
         learner, selector, _ = set_up(which(200))
-        live = Live(learner, 4000)
+        live = PickedCases(learner, 4000)
         for parameter in selector.parameters():
             torch.nn.init.zeros_(parameter)
         selector.layers[-1].bias.data = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()

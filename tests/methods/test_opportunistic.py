@@ -14,7 +14,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import uniform
 from askwise.frontier.metric import curve
 from askwise.methods import opportunistic
-from askwise.methods.opportunistic import Opportunistic, PQNetwork, Trainer, q_target, reward
+from askwise.methods.opportunistic import Opportunistic, PQNetwork, PQTrainer, q_target, reward
 
 STEPS = 400
 
@@ -131,7 +131,7 @@ def test_that_a_test_is_not_there_says_nothing() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(480, 3)), np.arange(480) % 2
     X[y == 1, 2] = np.nan
-    trainer = Trainer(Problem.build(Schema.build(list("abc"), [0, 1]), X, y), 0)
+    trainer = PQTrainer(Problem.build(Schema.build(list("abc"), [0, 1]), X, y), 0)
     for done in np.linspace(0, 0.99, 150):
         trainer.step(done)
     seen = torch.tensor([[0.0, 0, 0, 1, 1, 0]])

@@ -76,11 +76,11 @@ def test_so_are_such_prices(cases):
         (cases.parent / "prices.csv").write_text(f"test,cost\n{text}\n")
         code, out, err = fit(cases, "--costs", cases.parent / "prices.csv")
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert "the price of test 'a'" in err
+        assert "the cost of test 'a'" in err
     (cases.parent / "setup.csv").write_text("setup,cost,tests\ndraw,1e20,a;b\n")
     code, out, err = fit(cases, "--setup", cases.parent / "setup.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "the price of set-up 'draw' is '1e20'" in err
+    assert "the cost of set-up 'draw' is '1e20'" in err
 
 
 def test_written_is_not_said_of_what_cannot_be_read(cases, monkeypatch):

@@ -61,14 +61,14 @@ def leaning(policy: Policy, problem: Problem, done: Episodes, cap: int | None, c
     does not tell, or where an existing classifier was asked, which tells only its answer."""
     if problem.schema.n_classes != 2 or problem.external is not None:
         return None
-    said = []
+    parts = []
     for i in range(0, len(done.row), chunk):
         state = Cases(problem, done.row[i : i + chunk], done.mask[i : i + chunk], cap).observe()
-        some = _leaning(policy, state)
-        if some is None:
+        part = _leaning(policy, state)
+        if part is None:
             return None
-        said.append(some)
-    return np.concatenate(said)
+        parts.append(part)
+    return np.concatenate(parts)
 
 
 def _leaning(policy: Policy, state: State) -> Doubles | None:
@@ -76,10 +76,10 @@ def _leaning(policy: Policy, state: State) -> Doubles | None:
     if isinstance(policy, Mixture):
         both = np.empty(len(state.mask))
         for arm, who in policy.arms(state):
-            some = _leaning(arm, state.keep(who))
-            if some is None:
+            part = _leaning(arm, state.keep(who))
+            if part is None:
                 return None
-            both[who] = some
+            both[who] = part
         return both
     if (belief := policy.belief(state)) is not None:
         p: Doubles = np.asarray(belief, float)
@@ -90,12 +90,12 @@ def _leaning(policy: Policy, state: State) -> Doubles | None:
     return None
 
 
-def auroc(said: ArrayLike, truth: ArrayLike) -> float | None:
+def auroc(leanings: ArrayLike, truth: ArrayLike) -> float | None:
     """How often a case of the second class is rated above one of the first, ties counting half; None where one class is absent.
 
     (R - n₁ (n₁ + 1) / 2) / (n₀ n₁), where R is the sum of the ranks of the n₁ cases of the second class
     """
-    s, y = np.asarray(said, float), np.asarray(truth) == 1
+    s, y = np.asarray(leanings, float), np.asarray(truth) == 1
     n1, n0 = int(y.sum()), int((~y).sum())
     if not n0 or not n1:
         return None

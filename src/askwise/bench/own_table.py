@@ -10,8 +10,8 @@ import numpy as np
 
 from askwise.bench.plan_values import NAMES, TEXT
 from askwise.bench.task import PARTS
-from askwise.core import checks
 from askwise.core.cost_spec import CostSpec
+from askwise.core.labels import class_labels
 from askwise.core.parameters import Constraint, Instance, Real, checked
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import doubts
@@ -94,7 +94,7 @@ def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | No
     y = table[target]
     if y.isna().any():
         raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
-    labels = checks.labels(y.to_numpy(), f"the target {target!r}")
+    labels = class_labels(y.to_numpy(), f"the target {target!r}")
     classes = np.unique(labels).tolist()
     if 2 * len(classes) > len(labels):
         raise InputError(

@@ -13,7 +13,7 @@ from askwise.bench import own_table
 from askwise.bench.plan_settings import RULES
 from askwise.bench.plan_values import NAMES, TABLE, TEXT, check_known
 from askwise.components import imputation as imputations
-from askwise.core.parameters import Choice, checked
+from askwise.core.parameters import OneOf, checked
 from askwise.datasets.named import cards
 from askwise.errors import InputError, did_you_mean
 from askwise.methods import names as method_names
@@ -96,7 +96,7 @@ def method_entry(entry: dict[str, Any]) -> MethodEntry:
         raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), method_names())}")
     imputation = entry.get("imputation")
     if imputation is not None:
-        checked(imputation, Choice(*imputations.KINDS), f"`imputation` of {name!r}")
+        checked(imputation, OneOf(*imputations.KINDS), f"`imputation` of {name!r}")
     only = checked(entry["only"], NAMES, f"`only` of {name!r}") if "only" in entry else None
     label = name.rpartition(".")[2] + (f" {imputation}" if imputation else "")
     label = checked(entry.get("label", label), TEXT, "label")

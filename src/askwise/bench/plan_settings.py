@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from askwise.bench.plan_values import Several, amount, check_known
 from askwise.bench.task import BUDGETS, PARTS
-from askwise.core.parameters import Choice, Constraint, Real, Whole, checked, constraints
+from askwise.core.parameters import Constraint, OneOf, Real, Whole, checked, constraints
 from askwise.errors import InputError
 
 FRONTIER = "frontier"  # in place of a budget: all that the method can make
@@ -93,7 +93,7 @@ class PlanSettings:
     budgets: Annotated[Budgets, BudgetList()] = (None,)
     remove: Annotated[list[float], SHARES] = field(default_factory=lambda: [0.0])  # shares of the values that are learned from
     most_rows: Annotated[dict[str, int], RowLimits()] = field(default_factory=dict)
-    class_weight: Annotated[str, Choice("balanced", "none")] = "none"
+    class_weight: Annotated[str, OneOf("balanced", "none")] = "none"
     threads: Annotated[int, Whole(at_least=1)] = 1
     accuracy_at: Annotated[list[float] | None, AMOUNTS] = None  # mean costs; None: some shares of the cost of everything
     cost_at: Annotated[list[float], AMOUNTS] = field(default_factory=lambda: [0.8, 0.9, 0.95])  # scores

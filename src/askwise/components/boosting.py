@@ -127,13 +127,13 @@ class Boosted:
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class ClassShares:
     """The same probabilities for every case, for where there is nothing to look at."""
 
     classes: Doubles  # K
 
     @classmethod
-    def of(cls, problem: Problem) -> Shares:
+    def of(cls, problem: Problem) -> ClassShares:
         drawn = np.bincount(np.asarray(problem.y), problem.weight, minlength=problem.schema.n_classes)
         return cls(drawn / drawn.sum())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.components.boosting import Boosted, Fitted, Shares, boost, probabilities, row_weights, stakes, unweighted
+from askwise.components.boosting import Boosted, ClassShares, Fitted, boost, probabilities, row_weights, stakes, unweighted
 from askwise.components.static_order import elimination_order, free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
@@ -80,7 +80,7 @@ def prefix_policies(problem: Problem, order: Ints, stages: list[Stage]) -> list[
 
 def at_once(problem: Problem) -> Prefix:
     """Buys nothing, and believes in the shares of the classes."""
-    return Prefix(np.zeros(0, np.int64), problem.schema.first_test, Shares.of(problem), problem.loss)
+    return Prefix(np.zeros(0, np.int64), problem.schema.first_test, ClassShares.of(problem), problem.loss)
 
 
 def columns_within(problem: Problem, cap: int | None, seed: int, threads: int) -> Ints:
@@ -165,7 +165,7 @@ class _Learner:
     def stage(self, length: int, folds: int, seconds: float, tree: dict[str, Any]) -> Stage:
         columns = self.columns(length)
         if not len(columns):
-            shares = Shares.of(self.problem)
+            shares = ClassShares.of(self.problem)
             return Stage(length, shares, shares(self.problem.X) if folds > 1 else None)
         left_out = range(folds) if folds > 1 else [None]
         models = tuple(self.fit(length, fold, seconds / folds, tree).model for fold in left_out)

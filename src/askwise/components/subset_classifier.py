@@ -217,7 +217,7 @@ class Best:
             network.load_state_dict(state)
 
 
-class Learner:
+class SubsetLearner:
     """Teaches a masked classifier, first any sets of tests, then those that cases in progress come to hold. Gaps are `filled`."""
 
     def __init__(self, problem: Problem, validation: Problem, pace: Pace, seed: int) -> None:
@@ -286,11 +286,11 @@ class Learner:
         return float(np.mean(found))
 
 
-class Live:
+class PickedCases:
     """Training rows whose tests are picked one after the other. Each ends at a length of its own, short ones being more
     frequent, or when nothing is left, and a new one takes its place."""
 
-    def __init__(self, learner: Learner, n: int = BATCH) -> None:
+    def __init__(self, learner: SubsetLearner, n: int = BATCH) -> None:
         self.problem, self.learner, self.rng = learner.problem, learner, learner.rng
         self.longest = max(1, counts(learner.free)[-1])
         self.row, self.life = np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -5,7 +5,10 @@ information: entropy
 parameters: what a parameter may be, as data, and one function that words the error
 cost_spec: what people say about tests and their costs, as one object
 costs: what a set of tests costs, in exact arithmetic
-checks: what people give, made into arrays or refused
+checks: a time that a checkpoint tells
+rows: rows of values, made into arrays or refused
+labels: classes and their numbers
+losses: what mistakes cost, and how much rows and classes count
 sampling: draws that do not depend on the batch
 problem: what is decided, what can be bought, and the rows it is learned from
 budget: what may be spent

@@ -1,10 +1,10 @@
-"""What may be spent. A budget is a value: it says what is affordable and how its price lambda moves during training.
+"""What may be spent. A budget is a value: it says what is affordable and what one unit of cost is worth.
 
 Tradeoff(0.01)                        one unit of cost is worth 0.01 of loss (eq. 1)
 AverageBudget(12)                     12 per case on average (eq. 2)
 HardBudget(40)                        never more than 40 for any case (eq. 3)
 AverageBudget(12) & HardBudget(40)    both
-Budget()                              none of them: training sweeps the price, to see what each amount of money buys
+Budget()                              none of them: training sweeps lambda, to see what each amount of money buys
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Budget:
 
     def __and__(self, other: Budget) -> Budget:
         if (self.average is not None and other.lam is not None) or (self.lam is not None and other.average is not None):
-            raise InputError("a trade-off and an average budget contradict each other: an average budget finds its own price")
+            raise InputError("a trade-off and an average budget contradict each other: an average budget finds its own tradeoff")
         parts: dict[str, Any] = {}
         for name in ("lam", "average", "hard"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is not None and theirs is not None and mine != theirs:
+            limit, others = getattr(self, name), getattr(other, name)
+            if limit is not None and others is not None and limit != others:
                 raise InputError(f"{self} & {other} sets the same limit twice; set it once")
-            parts[name] = theirs if mine is None else mine
+            parts[name] = others if limit is None else limit
         return Budget(**parts)
 
     def __str__(self) -> str:
@@ -59,13 +59,13 @@ class Budget:
         return {name: None if (value := getattr(self, name)) is None else str(value) for name in ("lam", "average", "hard")}
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Budget:
+    def from_dict(cls, limits: dict[str, Any]) -> Budget:
         """The inverse of `to_dict`."""
-        made = cls()
+        budget = cls()
         for name, kind in (("lam", Tradeoff), ("average", AverageBudget), ("hard", HardBudget)):
-            if given[name] is not None:
-                made = replace(made, **{name: getattr(kind(given[name]), name)})
-        return made
+            if limits[name] is not None:
+                budget = replace(budget, **{name: getattr(kind(limits[name]), name)})
+        return budget
 
     def cap(self, costs: CostFunction) -> int | None:
         """The most whole units a case may cost; None when there is no hard budget.
@@ -91,7 +91,7 @@ def Tradeoff(lam: float) -> Budget:
 
     Paper: eq. 1
     """
-    return Budget(lam=float(exact(lam, "the price lambda")))
+    return Budget(lam=float(exact(lam, "the tradeoff")))
 
 
 def AverageBudget(b: Any) -> Budget:

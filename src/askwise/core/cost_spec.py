@@ -53,7 +53,7 @@ class CostSpec:
         if isinstance(self.costs, Mapping):
             return dict(self.costs)
         if len(self.costs) != len(tests):
-            raise InputError(f"there are {len(self.costs)} prices for {len(tests)} tests; give one for each")
+            raise InputError(f"there are {len(self.costs)} costs for {len(tests)} tests; give one for each")
         return dict(zip(tests, self.costs, strict=True))
 
     def without(self, columns: Collection[str]) -> CostSpec:
@@ -85,7 +85,7 @@ def _mapping(value: Any, name: str, like: str) -> dict[str, Any]:
 def _pair(name: str, pair: Any) -> tuple[Any, list[str]]:
     """The cost of a set-up, and the tests that share it."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise InputError(f"set-up {name!r} is {pair!r}; it must be a pair (price, tests that share it)")
+        raise InputError(f"set-up {name!r} is {pair!r}; it must be a pair (cost, tests that share it)")
     return pair[0], _names(pair[1], f"set-up {name!r}", "has no tests; name those that share it")
 
 

@@ -1,10 +1,10 @@
 """What a set of tests costs: a monotone set function, in exact arithmetic.
 
-cost(S) = sum of the prices of the tests that must be carried out for S + each set-up that any of these needs, once.
+cost(S) = sum of the costs of the tests that must be carried out for S + each set-up that any of these needs, once.
 
-A *set-up* is a price that several tests share (one blood draw). A *derived* test is computed from others: it costs what is unpaid
+A *set-up* is a cost that several tests share (one blood draw). A *derived* test is computed from others: it costs what is unpaid
 of them and marks them as paid. Because cost is a function of the set, the order of buying never changes the total, and
-price(a | S) = cost(S + a) - cost(S).
+cost(a | S) = cost(S + a) - cost(S).
 
 Money is counted in integers of the smallest unit, so that ten purchases at 0.2 fit a budget of 2.0 exactly.
 """
@@ -26,6 +26,7 @@ from askwise.errors import InputError, did_you_mean, quoted
 
 # Amounts that people give. Everything between can be counted, added, stored and read again; what is beyond was not meant.
 LEAST, MOST = Fraction(1, 10**12), Fraction(10**15)
+AMOUNTS = "from 1e-12 to 1e15"
 DECIMALS = 30
 COUNTED = 2**62  # units; more of them, or more of them to one, are not counted in whole numbers of 64 bits
 _LONGEST = 80  # characters: room for every such amount, also as a ratio
@@ -51,7 +52,7 @@ def exact(value: Any, what: str) -> Fraction:
 
 
 _FINITE = "it must be a finite number, 0 or more"
-_RANGE = f"{_FINITE}: either 0 or from 1e-12 to 1e15, with at most {DECIMALS} decimals"
+_RANGE = f"{_FINITE}: either 0 or {AMOUNTS}, with at most {DECIMALS} decimals"
 
 
 def _written(value: Any) -> str:
@@ -88,12 +89,12 @@ class CostFunction:
         """
         spec, index = CostSpec.of(costs), {test: i for i, test in enumerate(tests)}
         own = _own(index, spec)
-        shared = [exact(amount, f"the price of set-up {name!r}") for name, (amount, _) in spec.setup.items()]
+        shared = [exact(amount, f"the cost of set-up {name!r}") for name, (amount, _) in spec.setup.items()]
         sources, member = _sources(index, spec), _member(index, spec)
         unit = Fraction(1, math.lcm(1, *(x.denominator for x in own + shared)))
         units = [[int(x / unit) for x in xs] for xs in (own, shared)]
         if max(sum(units[0]) + sum(units[1]), unit.denominator) >= COUNTED:
-            raise InputError("the prices differ by too many digits to be counted exactly; round them")
+            raise InputError("the costs differ by too many digits to be counted exactly; round them")
         return cls(np.array(units[0], np.int64), np.array(units[1], np.int64), member, sources, unit)
 
     @property
@@ -123,7 +124,7 @@ class CostFunction:
 
     @cached_property
     def listed(self) -> Doubles:
-        """F: the own prices in money; nobody may write into them, since states show them as they are."""
+        """F: the own costs in money; nobody may write into them, since states show them as they are."""
         listed = np.asarray(self.money(self.own), np.float64)
         listed.flags.writeable = False
         return listed
@@ -176,11 +177,11 @@ class CostFunction:
         return opened
 
     def marginal(self, paid: Paid) -> Ints:
-        """B, F: price(a | S) of every test."""
-        price: Ints = np.where(paid.tests, 0, self.own + (~paid.setups * self.setup) @ self.member.T.astype(np.int64))
+        """B, F: cost(a | S) of every test."""
+        cost: Ints = np.where(paid.tests, 0, self.own + (~paid.setups * self.setup) @ self.member.T.astype(np.int64))
         for d in self.derived:
-            price[:, d] = self.bill(paid, np.broadcast_to(np.arange(len(self.own)) == d, paid.tests.shape))
-        return price
+            cost[:, d] = self.bill(paid, np.broadcast_to(np.arange(len(self.own)) == d, paid.tests.shape))
+        return cost
 
     def bill(self, paid: Paid, wanted: Bools) -> Ints:
         """B: what must still be paid to hold all tests in `wanted` (B, F)."""
@@ -213,11 +214,11 @@ def _own(tests: dict[str, int], spec: CostSpec) -> list[Fraction]:
     """F: what each test costs by itself."""
     costs = spec.by_test(list(tests))
     for name in costs:
-        _position(name, tests, "the price list")
+        _position(name, tests, "the list of costs")
     lacking = [t for t in tests if t not in costs and t not in spec.derived]
     if lacking:
-        raise InputError(f"test {lacking[0]!r} has no price; give one (0 if it is free)")
-    return [exact(costs.get(t, 0), f"the price of test {t!r}") for t in tests]
+        raise InputError(f"test {lacking[0]!r} has no cost; give one (0 if it is free)")
+    return [exact(costs.get(t, 0), f"the cost of test {t!r}") for t in tests]
 
 
 def _sources(tests: dict[str, int], spec: CostSpec) -> Bools:

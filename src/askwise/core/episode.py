@@ -136,7 +136,7 @@ def measure(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None
     return tally(problem, rollout(problem, policy, cap, rows)).measure(problem.schema.costs)
 
 
-class Steps(NamedTuple):
+class Replayed(NamedTuple):
     """The S states of E stored episodes, side by side."""
 
     cases: Cases  # S
@@ -145,7 +145,7 @@ class Steps(NamedTuple):
     t: Ints  # S
 
 
-def replay(problem: Problem, row: Ints, action: Array, length: Ints, cap: int | None) -> Steps:
+def replay(problem: Problem, row: Ints, action: Array, length: Ints, cap: int | None) -> Replayed:
     """Rebuilds every state of stored episodes from the decisions: row (E), action (E, L), length (E)."""
     schema, E = problem.schema, len(row)
     episode = np.repeat(np.arange(E), length)
@@ -159,4 +159,4 @@ def replay(problem: Problem, row: Ints, action: Array, length: Ints, cap: int | 
     buys = flat >= schema.first_test
     when[episode[buys], flat[buys] - schema.first_test] = t[buys]
     mask = when[episode] < t.astype(when.dtype)[:, None]
-    return Steps(Cases(problem, row[episode], mask, cap), flat, episode, t)
+    return Replayed(Cases(problem, row[episode], mask, cap), flat, episode, t)

@@ -53,7 +53,7 @@ class Mean:
     weight: float  # sum w
     value: float
     spread: float  # sum w² (x - value)²
-    lean: float = 0.0  # sum w² (x - value), which is 0 where all weights are alike
+    first_moment: float = 0.0  # sum w² (x - value), which is 0 where all weights are alike
     squares: float = 0.0  # sum w²
 
     @classmethod
@@ -70,13 +70,13 @@ class Mean:
     def __add__(self, other: Mean) -> Mean:
         weight = self.weight + other.weight
         mean = self.value + (other.value - self.value) * (other.weight / weight if weight else 0.0)
-        mine, theirs = self._around(mean), other._around(mean)
-        return Mean(weight, mean, mine.spread + theirs.spread, mine.lean + theirs.lean, mine.squares + theirs.squares)
+        a, b = self._around(mean), other._around(mean)
+        return Mean(weight, mean, a.spread + b.spread, a.first_moment + b.first_moment, a.squares + b.squares)
 
     def _around(self, mean: float) -> Mean:
         """The sums around another mean."""
-        d, s = self.value - mean, self.squares
-        return Mean(self.weight, mean, max(self.spread + 2 * d * self.lean + d * d * s, 0.0), self.lean + d * s, s)
+        d, m, s = self.value - mean, self.first_moment, self.squares
+        return Mean(self.weight, mean, max(self.spread + 2 * d * m + d * d * s, 0.0), m + d * s, s)
 
     @property
     def error(self) -> float:
@@ -85,7 +85,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Tally:
-    """What n cases came to; costs are counted in units of the prices."""
+    """What n cases came to; costs are counted in units of the costs."""
 
     n: int
     cost: Mean

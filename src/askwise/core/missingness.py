@@ -11,8 +11,6 @@ import numpy as np
 from askwise.core.arrays import Bools, Doubles
 from askwise.core.problem import Problem
 
-UNLIKELY = 1e-3  # as a chance, gaps that differ between classes by this much are none
-
 
 def filled(problem: Problem, seed: int = 0) -> Problem:
     """The same rows as if they were complete: what a row lacks it takes, test by test, from another row of its class, by lot.
@@ -39,19 +37,21 @@ def filled(problem: Problem, seed: int = 0) -> Problem:
     return replace(problem, X=X, available=None)
 
 
-def go_with_class(problem: Problem) -> bool:
-    """Whether rows of some class lack a test more often than chance explains: a chi-squared test for each test that has gaps."""
+def go_with_class(problem: Problem, unlikely: float = 1e-3) -> bool:
+    """Whether rows of some class lack a test more often than chance explains: a chi-squared test for each test that has gaps.
+    `unlikely`: the probability of an error, for all tests together."""
     if problem.available is None:
         return False
     y, K = np.asarray(problem.labelled().y), problem.schema.n_classes
     rows = np.bincount(y, minlength=K)[:, None]
     gaps = np.stack([np.bincount(y, ~has, K) for has in problem.available.T], 1)  # K, F
     share = gaps.sum(0) / rows.sum()
-    some = (share > 0) & (share < 1)
+    has_gaps = (share > 0) & (share < 1)
     expected = rows * share
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.where(rows > 0, (gaps - expected) ** 2 / (expected * (1 - share)), 0).sum(0)
-    return bool((off[some] > chi_squared(int((rows > 0).sum()) - 1, UNLIKELY / max(int(some.sum()), 1))).any())
+    threshold = chi_squared(int((rows > 0).sum()) - 1, unlikely / max(int(has_gaps.sum()), 1))
+    return bool((off[has_gaps] > threshold).any())
 
 
 def chi_squared(freedom: int, chance: float) -> float:

@@ -88,7 +88,7 @@ class Real(Constraint):
         return float(value)
 
 
-class Choice(Constraint):
+class OneOf(Constraint):
     """One of a few words."""
 
     def __init__(self, *options: str) -> None:

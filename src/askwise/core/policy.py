@@ -26,7 +26,7 @@ class Choice(NamedTuple):
     probability: Floats
 
 
-class View(NamedTuple):
+class ValueView(NamedTuple):
     """What values of B states come from, as far as they can tell; losses in units of `loss_scale`, NaN where they cannot."""
 
     q: Floats  # B, A
@@ -41,7 +41,7 @@ class Explained(NamedTuple):
     """A choice, what it comes from, and the state it was made in: where something is free, only that is legal there."""
 
     choice: Choice
-    view: View
+    view: ValueView
     state: State
 
 
@@ -88,12 +88,12 @@ class ValueFunction(ABC):
         """B, F: which tests of the fixed order are still to come; None: it has no such order."""
         return None
 
-    def view(self, state: State) -> View:
+    def view(self, state: State) -> ValueView:
         """The values, and what they come from."""
         values, F, B = self(state), state.mask.shape[1], len(state.mask)
         K = state.legal.shape[1] - F
         gain = np.where(state.legal[:, K:], values[:, K:] - values[:, :K].max(1, keepdims=True), np.nan)
-        return View(values, None, gain, np.full(B, np.nan), np.full(B, np.nan), None)
+        return ValueView(values, None, gain, np.full(B, np.nan), np.full(B, np.nan), None)
 
 
 def free_first(state: State) -> State:
@@ -147,10 +147,10 @@ class Constant(ValueFunction):
         values[:, : len(self.classes)] = self.classes
         return values
 
-    def view(self, state: State) -> View:
+    def view(self, state: State) -> ValueView:
         """The values; nothing else was considered."""
         B, F = state.mask.shape
-        return View(self(state), None, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), None)
+        return ValueView(self(state), None, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), None)
 
 
 def decide_at_once(problem: Problem) -> Greedy:

@@ -18,18 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askwise.core import checks
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import CostFunction
+from askwise.core.labels import class_codes
+from askwise.core.losses import class_weights, loss_matrix, row_weights
 from askwise.core.parameters import check_distinct
+from askwise.core.rows import known_mask, value_table
 from askwise.core.sampling import hash_cases
 from askwise.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """Names, prices, and which columns a test reveals."""
+    """Names, costs, and which columns a test reveals."""
 
     columns: tuple[str, ...]
     tests: tuple[str, ...]
@@ -169,10 +171,10 @@ class Problem:
         class, so that costs are still averaged over the cases as they come. weight: how much each row counts, as if it
         were there so many times, or 'balanced'. external: what the existing classifier says of each row. ids: names of the cases.
         """
-        K, data = schema.n_classes, checks.table(X, schema.columns)
+        K, data = schema.n_classes, value_table(X, schema.columns)
         n, available = len(data), schema.present(data)
-        labels = None if y is None else checks.codes(y, schema.classes, n, "the target")
-        mask = None if known is None else checks.known(known, schema.tests, available, n)
+        labels = None if y is None else class_codes(y, schema.classes, n, "the target")
+        mask = None if known is None else known_mask(known, schema.tests, available, n)
         if available is not None:
             held = np.zeros_like(available) if mask is None else mask
             can = schema.costs.obtainable(available, held) | held
@@ -182,13 +184,13 @@ class Problem:
             raise InputError("answers of an existing classifier are given, but the schema does not say which tests it needs")
         if external is None and schema.external_needs is not None:
             raise InputError("the schema has an existing classifier, but its answers for these rows are not given")
-        answers = None if external is None else checks.codes(external, schema.classes, n, "the existing classifier")
+        answers = None if external is None else class_codes(external, schema.classes, n, "the existing classifier")
         names = None if ids is None else np.asarray(ids)
         if names is not None and names.shape != (n,):
             raise InputError(f"the case ids have shape {names.shape}; there must be one for each of {n} rows")
-        draws = None if weight is None else checks.row_weights(weight, labels, K, n)
-        weights = 1.0 if class_weight is None else checks.class_weights(class_weight, labels, schema.classes, draws)
-        losses = checks.loss(loss, schema.classes, weights)
+        draws = None if weight is None else row_weights(weight, labels, K, n)
+        weights = 1.0 if class_weight is None else class_weights(class_weight, labels, schema.classes, draws)
+        losses = loss_matrix(loss, schema.classes, weights)
         return cls(schema, data, labels, available, mask, losses, draws, answers, names)
 
     def __len__(self) -> int:
@@ -270,7 +272,7 @@ class Problem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Short, and different for different rows, losses or prices."""
+        """Short, and different for different rows, losses or costs."""
         costs = self.schema.costs
         digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, costs.unit)).encode())
         parts = (self.X, self.y, self.available, self.known, self.loss, self.weight, self.external, self.schema.owner)

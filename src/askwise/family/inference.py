@@ -18,7 +18,7 @@ from askwise.components.numpy_layers import linear, linears
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
 from askwise.core.costs import CostFunction
-from askwise.core.policy import NEVER, Greedy, ValueFunction, View
+from askwise.core.policy import NEVER, Greedy, ValueFunction, ValueView
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN
 from askwise.family.forward import (
@@ -92,13 +92,13 @@ class FamilyValues(ValueFunction):
     def __call__(self, state: State) -> Floats:
         return self._values(self.predict(state), state)
 
-    def view(self, state: State) -> View:
+    def view(self, state: State) -> ValueView:
         """The values, and what they come from."""
         prediction = self.predict(state)
         loss, cost = self.forecast(prediction, state)
         optimism = prediction.continue_value - prediction.test_values[state.rows, prediction.best]  # holds for the others too
         gain = (prediction.decision_loss - optimism[:, None]) - prediction.test_values
-        return View(
+        return ValueView(
             self._values(prediction, state), prediction.belief, np.where(prediction.candidates, gain, np.nan), loss, cost, None
         )
 
@@ -245,7 +245,7 @@ class PrefixValues(ValueFunction):
         lacks: Bools = ends & saved.any(1) & state.legal[:, -len(self.bonus) :].any(1)
         return ends & ~lacks, lacks
 
-    def view(self, state: State) -> View:
+    def view(self, state: State) -> ValueView:
         """The values, and which tests are still to come; of those who go on as the family does, what it says."""
         F, B = len(self.bonus), len(state.mask)
         belief = self.values.believe(state.values, state.mask)
@@ -254,4 +254,4 @@ class PrefixValues(ValueFunction):
         if lacks.any():
             other = self.values.view(state.keep(lacks))
             gain[lacks], loss[lacks], cost[lacks] = other.gain, other.loss, other.cost
-        return View(self(state), belief, gain, loss, cost, self.coming(state))
+        return ValueView(self(state), belief, gain, loss, cost, self.coming(state))

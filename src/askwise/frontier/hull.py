@@ -36,13 +36,13 @@ def useful(cost: ArrayLike, score: ArrayLike, most: ArrayLike, slack: ArrayLike 
     these. `slack`: by how much each score may lie below the hull, since it may yet turn out better; of points that are alike one
     is enough."""
     c, s, m, room = (np.asarray(v, float) for v in (cost, score, most, np.broadcast_to(slack, np.shape(cost))))
-    keep, seen = np.zeros(len(c), bool), set[tuple[float, float]]()
+    keep, kept = np.zeros(len(c), bool), set[tuple[float, float]]()
     for limit in np.unique(m):
         among = np.flatnonzero(m <= limit)
         on = among[hull(c[among], s[among])]
         keep[on] |= m[on] == limit
         near = (m == limit) & (room > 0) & (s >= np.interp(c, c[on], s[on]) - room)
         for i in np.flatnonzero(near).tolist():
-            keep[i] |= (c[i], s[i]) not in seen
-            seen.add((c[i], s[i]))
+            keep[i] |= (c[i], s[i]) not in kept
+            kept.add((c[i], s[i]))
     return np.flatnonzero(keep)

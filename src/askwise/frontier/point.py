@@ -18,7 +18,7 @@ class Point:
     # None: decides at once, or is of a family, whose points share their weights
     weights: Arrays | None = field(default=None, repr=False)
     prefix: int | None = None  # of a family: so many tests of a fixed order for everybody who can have them; None: adaptive
-    cap: int | None = None  # of a family: the hard budget, in units of the prices, it was measured under and is run under
+    cap: int | None = None  # of a family: the hard budget, in units of the costs, it was measured under and is run under
 
     @property
     def cost(self) -> float:

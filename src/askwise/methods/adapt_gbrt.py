@@ -240,7 +240,7 @@ class Gated(Policy):
 
 
 @dataclass(frozen=True, eq=False)
-class Learner:
+class GateLearner:
     """What is the same for all settings: rows, and how the columns are charged."""
 
     problem: Problem  # the rows that are learned from
@@ -250,7 +250,7 @@ class Learner:
     need: Bools  # C, R
 
     @classmethod
-    def of(cls, problem: Problem, columns: Ints, h: Doubles, seed: int) -> Learner:
+    def of(cls, problem: Problem, columns: Ints, h: Doubles, seed: int) -> GateLearner:
         rows = some_rows(len(problem), max(500, CELLS // len(columns)), seed)
         part, schema = problem.take(rows), problem.schema
         need = items(schema.costs, np.eye(schema.n_tests, dtype=bool))[schema.owner[columns]]
@@ -304,7 +304,7 @@ def candidates(
         return [at_once(problem)]
     model = expensive(problem, filled(validation, seed), columns, seconds=seconds / 4, seed=seed, threads=threads)
     found: list[Policy] = [at_once(problem), Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
-    learner = Learner.of(problem, columns, model.h, seed)
+    learner = GateLearner.of(problem, columns, model.h, seed)
     settings = list(product(PENALTIES, SHARES, SHRINKAGES))
     drawn = np.random.default_rng(seed).permutation(len(settings))
     for i, at in enumerate(drawn.tolist()):

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from askwise.components.boosting import Shares, row_weights, stakes, unweighted
+from askwise.components.boosting import ClassShares, row_weights, stakes, unweighted
 from askwise.components.networks import stack
 from askwise.components.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.components.static_order import free_tests, ridge_order
@@ -53,7 +53,7 @@ def points(
         for i, length in enumerate(lengths):
             granted = max(seconds - (time.monotonic() - began), 0.0) / (len(lengths) - i)
             columns = np.flatnonzero(np.isin(problem.schema.owner, order[:length]))
-            classify = _network(problem, validation, columns, granted, seed) if len(columns) else Shares.of(problem)
+            classify = _network(problem, validation, columns, granted, seed) if len(columns) else ClassShares.of(problem)
             stages.append(Stage(length, classify))
     finally:
         torch.set_num_threads(before)

@@ -38,7 +38,7 @@ FEWEST_PRICES = 5  # however short the time
 SMALL = 1e-3  # of the mean price of an item, so that what is paid already is cheap, but not infinitely so
 
 
-class Solution(NamedTuple):
+class Pruning(NamedTuple):
     """Where the trees are split, what that comes to, and the best bound that was found."""
 
     splits: Bools  # H: nodes that stay inner nodes
@@ -97,7 +97,7 @@ class Program:
         met[self.pair[splits[self.node]]] = True
         return float(self.price[met].sum())
 
-    def solve(self, lam: float, start: Doubles | None = None, steps: int = STEPS) -> Solution:
+    def solve(self, lam: float, start: Doubles | None = None, steps: int = STEPS) -> Pruning:
         """Projected subgradient steps on the multipliers, of length (best primal - dual) / |gradient|²; the best pruning met.
 
         Given β, w_p = 1 where the β of a pair exceed λ c_p together, and each tree is solved by itself. The gradient of β_m is
@@ -120,7 +120,7 @@ class Program:
             if length == 0 or primal - dual <= 1e-9:
                 break
             beta = np.maximum(beta + (primal - now) / length * slope, 0)
-        return Solution(best, primal, dual, self.cost_of(best), beta)
+        return Pruning(best, primal, dual, self.cost_of(best), beta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +234,7 @@ def points(
     return found
 
 
-def prunings(problem: Problem, grown: Forest, seed: int, until: float = np.inf) -> list[Solution]:
+def prunings(problem: Problem, grown: Forest, seed: int, until: float = np.inf) -> list[Pruning]:
     """The forest pruned at the ends of a range of prices, and then where the mean costs of two neighbours differ most."""
     ends = lam_range(problem)
     most = max(200, MEETINGS // (len(grown.trees.roots) * DEPTH))

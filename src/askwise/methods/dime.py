@@ -28,11 +28,11 @@ from askwise.components.subset_classifier import (
     RATE,
     Belief,
     Best,
-    Learner,
-    Live,
     Masked,
     Pace,
+    PickedCases,
     Picking,
+    SubsetLearner,
     counts,
     own_torch,
     set_rate,
@@ -85,7 +85,7 @@ def per_price(value: Doubles, price: Doubles) -> Doubles:
     return rate
 
 
-def brought(learner: Learner, live: Live, test: Ints) -> tuple[Tensor, Tensor]:
+def brought(learner: SubsetLearner, live: PickedCases, test: Ints) -> tuple[Tensor, Tensor]:
     """B: entropy of the classifier before a test is bought, and how much its loss falls by it."""
     values, labels = learner.X[live.row], learner.y[live.row]
     after = live.mask.copy()
@@ -111,7 +111,7 @@ def points(
     costs = problem.schema.costs
     alone = np.asarray(costs.money(costs.alone), float)
     with own_torch(seed, threads):
-        learner = Learner(problem, validation, Pace(seconds, steps), seed)
+        learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(FIRST)
         everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         value = Masked(problem.schema, problem.schema.n_tests).eval()
@@ -131,9 +131,9 @@ def points(
     return [at_once, *adaptive, most_of_it, *everything]
 
 
-def _learn_values(learner: Learner, value: Masked, score: Telling) -> None:
+def _learn_values(learner: SubsetLearner, value: Masked, score: Telling) -> None:
     """Both networks, along cases whose tests are picked by the values themselves; the best on validation rows are kept."""
-    live, rng = Live(learner), learner.rng
+    live, rng = PickedCases(learner), learner.rng
     adam = torch.optim.Adam(value.parameters(), RATE, fused=True)
     best, halvings, due = Best((learner.network, value)), 0, 1 / LOOKS
     for done in learner.pace.phase(1.0):

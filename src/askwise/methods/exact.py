@@ -63,7 +63,7 @@ class ExactPolicy(Policy):
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class ExactSolution:
     """A policy and what it comes to, exactly: mean cost and mean loss over the rows, by their weights."""
 
     policy: Policy
@@ -116,7 +116,7 @@ class Exact:
         """The part of a cube where exactly the tests in `held` are held."""
         return tuple(slice(0, s) if f in held else s for f, s in enumerate(self.codes.sizes))
 
-    def solve(self, lam: Fraction, cap: int | None, dear: bool = False) -> Solution:
+    def solve(self, lam: Fraction, cap: int | None, dear: bool = False) -> ExactSolution:
         """The optimum at price `lam` (loss per money) under a hard budget of `cap` units.
 
         Among optima it is the cheapest, or with `dear` the dearest.
@@ -171,13 +171,13 @@ class Exact:
                     offer(price * mass + cost[then].sum(axis), loss[then].sum(axis), schema.first_test + f)
                 cost[at], loss[at], table[at] = here_cost, here_loss, here_act
         start = self._slice(always)
-        return Solution(
+        return ExactSolution(
             ExactPolicy(self.codes, table, stop),
             Fraction(int(cost[start].sum()), self.total) * costs.unit,
             Fraction(int(loss[start].sum()), self.total) * self.loss_unit,
         )
 
-    def average(self, b: Fraction, cap: int | None, seed: int = 0) -> Solution:
+    def average(self, b: Fraction, cap: int | None, seed: int = 0) -> ExactSolution:
         """The optimum whose mean cost is at most b. Where more money helps it is a mixture of two policies that are both optimal
         at one price, found exactly: each step tries the price at which the two ends would be equally good."""
         high = self.solve(Fraction(0), cap)
@@ -195,9 +195,9 @@ class Exact:
             return low
         share = (b - low.cost) / (high.cost - low.cost)
         mixture = Mixture(low.policy, high.policy, float(share), seed)
-        return Solution(mixture, b, low.loss + share * (high.loss - low.loss))
+        return ExactSolution(mixture, b, low.loss + share * (high.loss - low.loss))
 
-    def corners(self, until: float = math.inf) -> list[Solution]:
+    def corners(self, until: float = math.inf) -> list[ExactSolution]:
         """All that some price would choose, by rising cost, or what is found in time. Between two that are known, the price at
         which they are equally good tells whether there is a better one."""
         found = {s.cost: s for s in (self.nothing(), self.solve(Fraction(0), None))}
@@ -213,7 +213,7 @@ class Exact:
                 ahead += [(low.cost, between.cost), (between.cost, high.cost)]
         return [found[cost] for cost in sorted(found)]
 
-    def nothing(self) -> Solution:
+    def nothing(self) -> ExactSolution:
         """The best without spending. Free tests are used."""
         return self.solve(Fraction(0), 0)
 
@@ -236,7 +236,7 @@ def _counts(problem: Problem) -> Ints:
     return np.array([int(weight * unit) for weight in weights], np.int64)
 
 
-def solve(problem: Problem, budget: Budget, seed: int = 0) -> Solution:
+def solve(problem: Problem, budget: Budget, seed: int = 0) -> ExactSolution:
     """The optimum for any budget, with what it comes to on the rows of `problem`."""
     beliefs, cap = Exact(problem), budget.cap(problem.schema.costs)
     if budget.average is not None:

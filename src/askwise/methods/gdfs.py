@@ -26,11 +26,11 @@ from askwise.components.subset_classifier import (
     PATIENCE,
     RATE,
     Best,
-    Learner,
-    Live,
     Masked,
     Pace,
+    PickedCases,
     Picking,
+    SubsetLearner,
     counts,
     own_torch,
     set_rate,
@@ -58,7 +58,7 @@ class Selected:
         return scores
 
 
-def pick_loss(learner: Learner, selector: Masked, live: Live, temperature: float) -> tuple[Tensor, Ints]:
+def pick_loss(learner: SubsetLearner, selector: Masked, live: PickedCases, temperature: float) -> tuple[Tensor, Ints]:
     """The classifier's loss after a soft pick, whose gradient reaches both networks, and the hard picks of the same draw."""
     values, mask = learner.X[live.row], torch.from_numpy(live.mask).float()
     legal = torch.from_numpy(live.legal())
@@ -74,11 +74,11 @@ def points(
 ) -> list[Policy]:
     """A policy for each of several numbers of tests, and all. With `steps` it learns for so many, however long they take."""
     with own_torch(seed, threads):
-        learner = Learner(problem, validation, Pace(seconds, steps), seed)
+        learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(FIRST)
         everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         selector = Masked(problem.schema, problem.schema.n_tests).eval()
-        chosen, live = Selected(selector), Live(learner)
+        chosen, live = Selected(selector), PickedCases(learner)
         both = learner.network, selector
         adam = torch.optim.Adam([p for network in both for p in network.parameters()], RATE, fused=True)
         best = Best(both)

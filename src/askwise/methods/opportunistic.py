@@ -151,7 +151,7 @@ class Opportunistic(Policy):
         return unweighted(self.network.belief(seen, self.noise).numpy().astype(np.float64), self.stakes)
 
 
-class Trainer:
+class PQTrainer:
     """P and Q in training, on parallel cases. Rows are drawn by what is at stake in them, and a copy of the networks, averaged
     over the last steps, gives the DQN's targets and is what comes out."""
 
@@ -288,7 +288,7 @@ def _mean_loss(policy: Opportunistic, validation: Problem) -> float:
 
 def _train(problem: Problem, validation: Problem, seconds: float, seed: int, steps: int | None) -> Opportunistic:
     """For so many steps, or so many seconds; the best of its snapshots on validation rows."""
-    began, trainer, judge = time.monotonic(), Trainer(problem, seed), validation.with_loss(problem.loss)
+    began, trainer, judge = time.monotonic(), PQTrainer(problem, seed), validation.with_loss(problem.loss)
     best, kept, step, seen = np.inf, weights_of(trainer.mean), 0, 0
     done = 0.0
     while done < 1:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askwise.components.subset_classifier import Learner, Pace, Picking, counts, own_torch
+from askwise.components.subset_classifier import Pace, Picking, SubsetLearner, counts, own_torch
 from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.core.cases import State
@@ -39,7 +39,7 @@ def points(
 ) -> list[Policy]:
     """A policy for each of several numbers of tests. With `steps` it learns for so many steps, however long they take."""
     with own_torch(seed, threads):
-        learner = Learner(problem, validation, Pace(seconds, steps), seed)
+        learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(1.0)
     picks = [Picking(learner.belief, Lots(seed), k, learner.free, problem.loss) for k in counts(learner.free, MOST)]
     return [*picks, *learner.everything(MOST)]

@@ -12,8 +12,8 @@ import numpy as np
 
 from askwise.core.arrays import Arrays
 from askwise.core.cases import Cases
-from askwise.core.checks import LONGEST_LABEL
 from askwise.core.costs import COUNTED, _circle
+from askwise.core.labels import LONGEST_LABEL
 from askwise.core.problem import Problem, Schema
 from askwise.errors import StateError
 from askwise.family.conditions import Scale

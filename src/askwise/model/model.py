@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from askwise.core import checks
 from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cases import Cases
@@ -24,6 +23,7 @@ from askwise.core.measures import Measure
 from askwise.core.parameters import checked
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
+from askwise.core.rows import known_mask
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import sequences
 from askwise.family.inference import Family
@@ -199,7 +199,7 @@ class LearnedModel:
         external = answers(self.external, X, self.schema, values, self.encoding.columns)
         there, tests = self.schema.present(values), self.schema.tests
         knows = [each for each in (self.known or None, known) if each is not None]
-        masks = [checks.known(each, tests, there, len(values)) for each in knows]
+        masks = [known_mask(each, tests, there, len(values)) for each in knows]
         mask = np.any(masks, axis=0) if masks else None
         return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids).with_loss(self.loss)
 

@@ -19,7 +19,7 @@ from askwise.components.networks import Weights, inputs, load_weights, soft_upda
 from askwise.core.arrays import Array, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import Cases, only_free
-from askwise.core.episode import Steps, advance, measure, replay, rollout
+from askwise.core.episode import Replayed, advance, measure, replay, rollout
 from askwise.core.measures import Measure
 from askwise.core.policy import Exploring, Greedy, random_policy
 from askwise.core.problem import Problem, Schema
@@ -252,7 +252,7 @@ class Trainer:
         soft_update(self.target, self.network, self.config.rho)
 
     def _targets(
-        self, steps: Steps, batch: Batch, q_theta: torch.Tensor, q_phi: torch.Tensor, action: torch.Tensor, legal: torch.Tensor
+        self, steps: Replayed, batch: Batch, q_theta: torch.Tensor, q_phi: torch.Tensor, action: torch.Tensor, legal: torch.Tensor
     ) -> torch.Tensor:
         """S: q_t of every replayed step, its rewards priced with today's lambda.
 

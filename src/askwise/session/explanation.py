@@ -9,7 +9,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Bools, Ints
 from askwise.core.cases import State
-from askwise.core.policy import Constant, View
+from askwise.core.policy import Constant, ValueView
 from askwise.core.problem import Problem
 from askwise.family.calibration import free_to_come
 from askwise.frontier.point import Point
@@ -33,7 +33,7 @@ class StepExplainer:
         held: Bools,
         spent: Ints,
         state: State,
-        view: View,
+        view: ValueView,
         q: Any,
     ) -> None:
         costs = model.schema.costs

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Array, Doubles, Floats, Ints
-from askwise.core.parameters import Choice, Whole, checked
+from askwise.core.parameters import OneOf, Whole, checked
 from askwise.errors import InputError, StateError, did_you_mean
 from askwise.tables.cells import (
     BOOLEAN,
@@ -41,7 +41,7 @@ from askwise.tables.cells import (
 )
 from askwise.tables.frames import TableView
 
-SCALING = Choice("columns", "one", "none")
+SCALING = OneOf("columns", "one", "none")
 _OTHERS = "(other)"
 # A category or a truth that is rare would be scaled to a huge number; at this deviation it becomes about 10.
 _LEAST_DEVIATION = 0.1

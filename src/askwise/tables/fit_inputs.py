@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from askwise.core.arrays import Array, Bools, Doubles
-from askwise.core.checks import labels
+from askwise.core.labels import class_labels
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables.cells import missing
 from askwise.tables.frames import as_array, columns_of
@@ -44,7 +44,7 @@ def target_of(y: Any, n: int) -> Array:
         raise RowError("the target is missing", row, "; remove rows without a target")
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise RowError("the target is inf", int(np.argmax(np.isinf(values))), "; it must be a class")
-    flat: Array = np.asarray(column_or_1d(labels(values), warn=True))
+    flat: Array = np.asarray(column_or_1d(class_labels(values), warn=True))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # many classes are no error

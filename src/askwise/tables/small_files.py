@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from askwise.core import checks
 from askwise.core.arrays import Doubles
+from askwise.core.losses import by_class
 from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, quoted
 from askwise.tables.notation import ambiguous, plain
@@ -49,7 +49,7 @@ def read_loss(path: Path, classes: list[Any]) -> Doubles:
     try:
         losses = [
             [float(amount(x, f"a loss in {path.name!r}")) for x in row]
-            for row in checks.by_class(table, [str(c) for c in classes], repr(path.name))
+            for row in by_class(table, [str(c) for c in classes], repr(path.name))
         ]
     except ValueError as error:
         raise error if isinstance(error, InputError) else InputError(f"{path.name!r}: {error}; losses must be numbers") from None

@@ -23,7 +23,7 @@ from askwise.components.static_order import elimination_order
 from askwise.core.episode import measure
 from askwise.core.problem import Problem, Schema
 from askwise.family.config import FamilyConfig
-from askwise.family.train import CHOOSING, FamilyTrainer
+from askwise.family.train import FamilyTrainer, Phase
 from askwise.plots.canvas import COLOURS, empty, legend, save, tidy
 
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ def one(rows: int, tests: int, classes: int) -> dict[str, float]:
     seconds = 0.0
     for phase in range(2):
         if phase:
-            trainer._begin(CHOOSING)
+            trainer._begin(Phase.SELECTION)
         for step in range(STEPS + 10):
             if step == 10:
                 at = time.monotonic()

@@ -17,7 +17,7 @@ class FamilyDesign:
     knots: int = 16
     """Hat functions on each of the two axes, of the tradeoff and of the budget left."""
     few_tests: int = 64
-    """Up to so many tests the value head sees exactly what would be affordable after each of them, and judges each on its own."""
+    """Up to so many tests the value head sees what is affordable after each of them, and its own output of each counts fully."""
     candidates: int = 8
     """So many tests compete: the best of many noisy values would be the luckiest one."""
     tie_margin: float = 1e-4

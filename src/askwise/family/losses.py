@@ -104,7 +104,7 @@ def value_target(end: Outcome, later: Outcome, continues: Tensor) -> Outcome:
     """(T, T_ℓ, T_c) = later if the case continues and G < N else end; each P.
 
     end: (N, N_ℓ, N_c) if the case ends here; later: (G, ℓ̂, c̃_{i*} + ρ κ) if it buys its best test; continues (P).
-    All are those of the averaged networks in the state after the purchase that is judged.
+    All are those of the averaged networks in the state after the purchase.
 
     Family: F19
     """

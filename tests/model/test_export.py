@@ -209,9 +209,7 @@ def test_ten_thousand_cases_are_decided_alike(name, tmp_path):
     model.export(tmp_path / "m.onnx")
     loaded, graph = askwise.load(tmp_path / "m.npz"), OnnxPolicy(model, tmp_path / "m.onnx")
     problem = model.problem(rows(10_000, 2)[0])
-    policy = Agreeing(
-        model.policy.values, [loaded.policy.values, lambda s: graph.outputs(s)["q"], torch_values(model, point)]
-    )  # fmt: skip
+    policy = Agreeing(model.policy.values, [loaded.policy.values, lambda s: graph.outputs(s)["q"], torch_values(model, point)])
     done = rollout(problem, policy, None)
     assert policy.seen > 15_000  # many of them ask for something
     assert np.array_equal(done.decision, model.rollout(problem).decision)

@@ -1,4 +1,4 @@
-"""Pictures: what money buys, how training went, which tests are bought and when, the paths cases take.
+"""Pictures of what money buys, how training went, which tests are bought and when, and the paths that cases take.
 
 Every function takes data and returns a matplotlib `Figure`; `save` writes it. Nothing here switches a backend or keeps state,
 and matplotlib is imported only when something is drawn. Every picture can be read without its colours.

@@ -71,6 +71,25 @@ class Model(LearnedModel):
 
 
 def load(path: str | Path, *, external: Any = None, network: Any = None) -> Model:
-    """Reads a model. `external` and `network`: what it was fitted with, if it was; recorded answers are known already."""
+    """Reads a model. Nothing in the file is run.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save` has written.
+    external : fitted classifier, default=None
+        The one that the model was fitted with, if it was; recorded answers are known already.
+    network : callable, default=None
+        The `network` that it was fitted with, if it was.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    AskwiseError
+        If the file holds no model, is damaged, or is of a version that is no longer read.
+    """
     learned = file.load(path, external=external, network=network)
     return Model(**{field.name: getattr(learned, field.name) for field in fields(learned)})

@@ -25,7 +25,23 @@ from askwise.errors import InputError
 
 @dataclass(frozen=True)
 class Budget:
-    """Make one with `Tradeoff`, `AverageBudget` or `HardBudget`, and join them with `&`."""
+    """What may be spent. Make one with `Tradeoff`, `AverageBudget` or `HardBudget`, and join them with `&`.
+
+    Attributes
+    ----------
+    lam : float or None
+        Loss that one unit of cost is worth.
+    average : Fraction or None
+        Most that cases may cost on average.
+    hard : Fraction or None
+        Most that any case may cost.
+
+    Examples
+    --------
+    >>> from askwise import AverageBudget, HardBudget
+    >>> AverageBudget(12) & HardBudget(40)
+    AverageBudget(12) & HardBudget(40)
+    """
 
     lam: float | None = None
     average: Fraction | None = None
@@ -90,6 +106,15 @@ def Tradeoff(lam: float) -> Budget:
     """Minimise loss + lam * cost.
 
     Paper: eq. 1
+
+    Parameters
+    ----------
+    lam : float
+        Loss that one unit of cost is worth, 0 or more.
+
+    Returns
+    -------
+    Budget
     """
     return Budget(lam=float(exact(lam, "the tradeoff")))
 
@@ -98,6 +123,15 @@ def AverageBudget(b: Any) -> Budget:
     """Minimise loss where the mean cost over cases is at most b.
 
     Paper: eq. 2
+
+    Parameters
+    ----------
+    b : float, str, Decimal or Fraction
+        An amount of cost. 0.1 means one tenth exactly.
+
+    Returns
+    -------
+    Budget
     """
     return Budget(average=exact(b, "the average budget"))
 
@@ -106,6 +140,15 @@ def HardBudget(b: Any) -> Budget:
     """Minimise loss where no case ever costs more than b.
 
     Paper: eq. 3
+
+    Parameters
+    ----------
+    b : float, str, Decimal or Fraction
+        An amount of cost. 0.1 means one tenth exactly.
+
+    Returns
+    -------
+    Budget
     """
     return Budget(hard=exact(b, "the hard budget"))
 

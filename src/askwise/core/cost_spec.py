@@ -21,12 +21,30 @@ class CostSpec:
     """Costs of tests, set-ups that tests share, tests that are computed from others, and the columns that a test reveals.
 
     A single name may come without brackets, and None stands for nothing.
+
+    Parameters
+    ----------
+    costs : dict, pandas.Series or sequence, default=None
+        Cost of each test, by name or in the order of the tests. None: 1 for each test that is not derived.
+    setup : dict, default={}
+        {name: (cost, tests that share it)}.
+    derived : dict, default={}
+        {test: tests it is computed from}. A cost of its own is a fee on top of what these cost.
+    reveals : dict, default={}
+        {test: its columns}. Every other column is a test of its own.
+
+    Examples
+    --------
+    >>> from askwise import CostSpec, Schema
+    >>> spec = CostSpec({"age": 0, "TSH": 20, "T4": 12}, setup={"blood draw": (2, ["TSH", "T4"])})
+    >>> Schema.build(["age", "TSH", "T4"], ["ill", "well"], spec)
+    Schema(3 columns, 3 tests, 2 classes)
     """
 
-    costs: Any = None  # by test, or one for each test in their order; None: 1 for each test that is not derived
-    setup: Mapping[str, tuple[Any, Sequence[str]]] = field(default_factory=dict)  # {name: (cost, tests that share it)}
-    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)  # {test: tests it is computed from}
-    reveals: Mapping[str, Sequence[str]] = field(default_factory=dict)  # {test: its columns}; others are tests by themselves
+    costs: Any = None
+    setup: Mapping[str, tuple[Any, Sequence[str]]] = field(default_factory=dict)
+    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reveals: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         setup = _mapping(self.setup, "setup", "{'draw': (2, ['sugar'])}")

@@ -48,8 +48,24 @@ class Schema:
         costs: CostSpec | Mapping[str, Any] | Sequence[Any] | None = None,
         external_needs: Sequence[str] | None = None,
     ) -> Schema:
-        """`costs`: all that is said about tests and their costs, or costs alone. A test that reveals several columns is a
-        macro-feature or a vector-valued feature. `external_needs`: the tests an existing classifier needs."""
+        """A schema from names and costs.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns of the data.
+        classes : sequence
+            Two or more, each once.
+        costs : CostSpec, dict or sequence, default=None
+            All that is said about tests and their costs, or costs alone. A test that reveals several columns is a
+            macro-feature or a vector-valued feature.
+        external_needs : sequence of str, default=None
+            Tests that an existing classifier needs, if there is one.
+
+        Returns
+        -------
+        Schema
+        """
         check_distinct(columns, "column")
         check_distinct(classes, "class")
         if len(classes) < 2:
@@ -164,12 +180,30 @@ class Problem:
     ) -> Problem:
         """Checks everything once, so that nothing below needs to.
 
-        X: N x C numbers, scaled, NaN where missing; a test with a missing column cannot be bought for that row, nor can one that
-        is computed from it.
-        y: values from `schema.classes`. known: names of tests free for everyone, or a mask N x F.
-        loss: K x K, loss[truth, decision]. class_weight: by class, or 'balanced': multiplies the losses of cases of that
-        class, so that costs are still averaged over the cases as they come. weight: how much each row counts, as if it
-        were there so many times, or 'balanced'. external: what the existing classifier says of each row. ids: names of the cases.
+        Parameters
+        ----------
+        schema : Schema
+        X : array-like of shape (N, C)
+            Numbers, scaled, NaN where missing. A test with a missing column cannot be bought for that row, nor can one that
+            is computed from it.
+        y : array-like of shape (N,), default=None
+            Values from `schema.classes`.
+        known : sequence of str, or bool array of shape (N, F), default=None
+            Tests free for everyone, or what each row knows.
+        loss : array-like of shape (K, K), default=None
+            `loss[truth, decision]`; 0/1 by default.
+        class_weight : dict or 'balanced', default=None
+            Multiplies the losses of cases of a class, so that costs are still averaged over the cases as they come.
+        weight : array-like of shape (N,) or 'balanced', default=None
+            How much each row counts, as if it were there so many times.
+        external : array-like of shape (N,), default=None
+            What the existing classifier says of each row.
+        ids : array-like of shape (N,), default=None
+            Names of the cases.
+
+        Returns
+        -------
+        Problem
         """
         K, data = schema.n_classes, value_table(X, schema.columns)
         n, available = len(data), schema.present(data)

@@ -29,14 +29,30 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Provider:
-    """A function with what must be known to call it."""
+    """A function that fetches the result of a test, with what must be known to call it.
+
+    Parameters
+    ----------
+    function : callable
+        From a case to a result; `Unavailable` or None where there is none.
+    timeout : float, default=None
+        Seconds that a call may take. None: as long as it takes.
+    retries : int, default=0
+        How often it is tried again.
+    wait : float, default=0.0
+        Seconds before that.
+    batch : bool, default=False
+        It is a function of a list of cases, and returns a list of results.
+    failures : tuple of exception types, default=(OSError,)
+        What may happen to it, beside being late. Anything else is raised.
+    """
 
     function: Callable[[Any], Any]
-    timeout: float | None = None  # seconds; None: as long as it takes
-    retries: int = 0  # how often it is tried again
-    wait: float = 0.0  # seconds before that
-    batch: bool = False  # it is a function of a list of cases, and returns a list of results
-    failures: tuple[type[BaseException], ...] = (OSError,)  # what may happen to it; also it may be late. Anything else is raised
+    timeout: float | None = None
+    retries: int = 0
+    wait: float = 0.0
+    batch: bool = False
+    failures: tuple[type[BaseException], ...] = (OSError,)
 
     def __post_init__(self) -> None:
         if not callable(self.function):

@@ -22,13 +22,8 @@ LONGEST = 1000  # characters of a case's name
 
 
 class PartialCase:
-    """What is known of one case so far. Sessions, the service and the page share it; it computes nothing.
-
-    known: {test: value}, free of charge. case_id: what a mixture's draw depends on; a random one if it is not given. budget: what
-    this case may cost at most, or a `Budget` as in `Model.at`. answers, refused: what `tell` and `refuse` would be called with.
-    outside: whether values may lie outside of what training saw, or the names of the tests whose values may; it holds for `tell`
-    too. draw: from 0 to 1, instead of the case's own.
-    """
+    """What is known of one case so far. Sessions, the service and the page share it; it computes nothing. Its parameters are
+    explained in `Session`."""
 
     def __init__(
         self,

@@ -22,8 +22,32 @@ TRACE = "askwise-trace-2"
 
 
 class Session(PartialCase):
-    """One case: `next()` says which test to carry out or what is decided, `tell` takes its result. See `PartialCase` for what it
-    is made of."""
+    """One case: `next()` says which test to carry out or what is decided, `tell` takes its result.
+
+    Parameters
+    ----------
+    model : Model
+    known : dict, default=None
+        {test: value}, free of charge.
+    case_id : str or int, default=None
+        What a mixture's draw depends on; a random one by default.
+    budget : Budget or amount, default=None
+        As in `Model.at`, or what this case may cost at most.
+    answers : dict, default=None
+        {test: value}: what `tell` would be called with.
+    refused : sequence of str, default=()
+        What `refuse` would be called with.
+    outside : bool or sequence of str, default=False
+        Whether values may lie outside of what training saw, or the tests whose values may; it holds for `tell` too.
+    draw : float, default=None
+        From 0 to 1, instead of the case's own draw.
+
+    Examples
+    --------
+    >>> session = model.session(known={"age": 52})  # doctest: +SKIP
+    >>> while (step := session.next()).decision is None:  # doctest: +SKIP
+    ...     session.tell(step.test, measure(step.test))
+    """
 
     _step: Step | None = None
 

@@ -20,7 +20,17 @@ from askwise.tables.frames import TableView, column, columns_of
 class Recorded:
     """An existing classifier whose answers stand in a column of the table, which is then no feature.
 
-    needs: the tests it needs (or columns that tests reveal), paid for when it is asked; None: all of them.
+    Parameters
+    ----------
+    column : str
+        The column of its answers.
+    needs : sequence of str, default=None
+        Tests that it needs, or columns that tests reveal. They are paid for when it is asked. None: all of them.
+
+    Examples
+    --------
+    >>> from askwise import CostlyClassifier, Recorded
+    >>> classifier = CostlyClassifier(external=Recorded("doctor", needs=["age", "scan"]))
     """
 
     column: str

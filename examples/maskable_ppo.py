@@ -40,7 +40,7 @@ def train(problem: Problem, budget: Budget, steps: int, seed: int = 0, end: floa
     settings = dict(gamma=1.0, n_steps=128, batch_size=256, ent_coef=0.01, learning_rate=1e-3)
     model = MaskablePPO("MlpPolicy", envs, seed=seed, device="cpu", **settings)
     model.learn(steps, Until(end))
-    return AgentPolicy(lambda seen, masks: model.predict(seen, action_masks=masks, deterministic=True)[0], problem.schema)
+    return AgentPolicy(lambda states, masks: model.predict(states, action_masks=masks, deterministic=True)[0], problem.schema)
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> AgentPolicy:
@@ -57,12 +57,14 @@ def main() -> None:
     parser.add_argument("--hard-budget", type=float, help="the most that any case may cost")
     parser.add_argument("--steps", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)  # the networks are too small for more
-    split = named.load(given.data, seed=given.seed)
-    budget = Tradeoff(given.tradeoff) if given.hard_budget is None else Tradeoff(given.tradeoff) & HardBudget(given.hard_budget)
-    report = evaluate(train(split.train, budget, given.steps, given.seed), split.test, budget)
-    objective = report.loss + given.tradeoff * report.cost
+    split = named.load(options.data, seed=options.seed)
+    budget: Budget = Tradeoff(options.tradeoff)
+    if options.hard_budget is not None:
+        budget = budget & HardBudget(options.hard_budget)
+    report = evaluate(train(split.train, budget, options.steps, options.seed), split.test, budget)
+    objective = report.loss + options.tradeoff * report.cost
     print(f"cost {report.cost:.3f}, accuracy {report.accuracy:.3f}, loss + tradeoff x cost {objective:.4f}")
 
 

@@ -39,11 +39,15 @@ def clinic() -> tuple[Any, Any, dict[str, Any]]:
     )
     y = np.where(fever + count + (cough == "wet") + sugar * weight > 0.5, "ill", "well")
     table[["fever", "sugar", "weight"]] = table[["fever", "sugar", "weight"]].mask(rng.random((n, 3)) < 0.1)
-    return table, y, {
-        "costs": {"fever": 1, "cough": 0.5, "count": 4, "sugar": 3, "weight": 1, "index": 0},
-        "setup": {"blood draw": (2, ["count", "sugar"])},
-        "derived": {"index": ["sugar", "weight"]},
-    }  # fmt: skip
+    return (
+        table,
+        y,
+        {
+            "costs": {"fever": 1, "cough": 0.5, "count": 4, "sugar": 3, "weight": 1, "index": 0},
+            "setup": {"blood draw": (2, ["count", "sugar"])},
+            "derived": {"index": ["sugar", "weight"]},
+        },
+    )
 
 
 def table_of(name: str) -> tuple[Any, Any, dict[str, Any]]:
@@ -120,19 +124,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", nargs="*", type=Path, metavar="OLD NEW")
     parser.add_argument("--probe", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.probe:
-        print(json.dumps(probe(*given.probe)))
+    options = parser.parse_args()
+    if options.probe:
+        print(json.dumps(probe(*options.probe)))
         return 0
-    if len(given.checkouts) != 2:
+    if len(options.checkouts) != 2:
         parser.error("name two checkouts")
     differ = 0
     for algorithm, table in SETTINGS:
-        old, new = (run(checkout, algorithm, table) for checkout in given.checkouts)
+        old, new = (run(checkout, algorithm, table) for checkout in options.checkouts)
         unlike = [name for name in old if old[name] != new[name]]
         differ += bool(unlike)
-        print(f"{algorithm:8} {table:10} {len(old['arrays'])} arrays, {len(old['points'])} points: "
-              f"{'the same' if not unlike else 'DIFFERENT: ' + ', '.join(unlike)}", flush=True)  # fmt: skip
+        print(
+            f"{algorithm:8} {table:10} {len(old['arrays'])} arrays, {len(old['points'])} points: "
+            f"{'the same' if not unlike else 'DIFFERENT: ' + ', '.join(unlike)}",
+            flush=True,
+        )
     return 1 if differ else 0
 
 

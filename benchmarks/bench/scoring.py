@@ -8,7 +8,6 @@ are those of this process and, for Dask, of its largest worker. For comparison, 
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -16,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from benchmarks.script import arguments, publish
 
 COLUMNS = 50
 PIECE = 100_000  # rows of a row group
@@ -50,37 +51,39 @@ CostlyClassifier(budget=AverageBudget(3), config=config, random_state=0).fit(X, 
 
 
 def measured(rows: int, engines: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {"rows": rows, "columns": COLUMNS, "frame_mb": round(rows * COLUMNS * 4 / 2**20)}
+    result: dict[str, Any] = {"rows": rows, "columns": COLUMNS, "frame_mb": round(rows * COLUMNS * 4 / 2**20)}
     with tempfile.TemporaryDirectory() as folder:
         table, model, out = (Path(folder) / name for name in ("t.parquet", "m.askwise", "d.parquet"))
         subprocess.run([sys.executable, "-c", MAKE, table, *map(str, (rows, COLUMNS, PIECE))], check=True)
         subprocess.run([sys.executable, "-c", FIT, model, str(COLUMNS)], check=True)
-        found["file_mb"] = round(table.stat().st_size / 2**20)
+        result["file_mb"] = round(table.stat().st_size / 2**20)
         for engine in engines:
             began = time.perf_counter()
             command = [sys.executable, "-c", CHILD, model, table, "--out", out, "--engine", engine]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             took = time.perf_counter() - began
-            told = json.loads(done.stdout.splitlines()[-1])
-            assert told.pop("code") == 0, done.stderr
+            answer = json.loads(done.stdout.splitlines()[-1])
+            assert answer.pop("code") == 0, done.stderr
             if engine == "local":
-                del told["largest_worker_mb"]
-            found[engine] = {"seconds": round(took, 1), "rows_per_second": round(rows / took), **told,
-                             "said": done.stderr.strip().rpartition(":")[0]}  # fmt: skip
-            print(f"{engine}: {found[engine]}", file=sys.stderr, flush=True)
-    return found
+                del answer["largest_worker_mb"]
+            result[engine] = {
+                "seconds": round(took, 1),
+                "rows_per_second": round(rows / took),
+                **answer,
+                "said": done.stderr.strip().rpartition(":")[0],
+            }
+            print(f"{engine}: {result[engine]}", file=sys.stderr, flush=True)
+    return result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--engines", nargs="+", default=["local", "dask"])
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    result = measured(given.rows, given.engines)
-    print(json.dumps(result, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    options = parser.parse_args()
+    result = measured(options.rows, options.engines)
+    publish(result, options.out)
 
 
 if __name__ == "__main__":

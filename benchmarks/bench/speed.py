@@ -9,7 +9,6 @@ all do the same work. The ratio of the medians must be at most 1.15.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -18,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from benchmarks.script import arguments, publish
 
 LIMIT = 1.15
 PROCESSES = 2
@@ -49,36 +50,40 @@ def seconds(path: Path, engine: str, tasks: int) -> float:
 def measured(rounds: int, seeds: int, steps: int) -> dict[str, Any]:
     from distributed import LocalCluster
 
-    tasks, found = seeds * len(DATA), {"local": [], "dask": [], "running cluster": []}  # type: dict[str, list[float]]
+    tasks, seconds_of = seeds * len(DATA), {"local": [], "dask": [], "running cluster": []}  # type: dict[str, list[float]]
     quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
     with tempfile.TemporaryDirectory() as folder:
         path = plan(Path(folder), seeds, steps)
         for turn in range(rounds):
-            for name in list(found) if turn % 2 == 0 else list(found)[::-1]:
+            for name in list(seconds_of) if turn % 2 == 0 else list(seconds_of)[::-1]:
                 if name == "running cluster":
                     with LocalCluster(n_workers=PROCESSES, threads_per_worker=1, processes=True, **quiet) as cluster:
                         engine = cluster.scheduler_address.replace("tcp://", "dask://")
-                        found[name].append(seconds(path, engine, tasks))
+                        seconds_of[name].append(seconds(path, engine, tasks))
                 else:
-                    found[name].append(seconds(path, name, tasks))
-                print(f"round {turn}, {name}: {found[name][-1]:.1f} s", file=sys.stderr, flush=True)
-    median = {name: statistics.median(of) for name, of in found.items()}
+                    seconds_of[name].append(seconds(path, name, tasks))
+                print(f"round {turn}, {name}: {seconds_of[name][-1]:.1f} s", file=sys.stderr, flush=True)
+    median = {name: statistics.median(of) for name, of in seconds_of.items()}
     ratio = {name: round(median[name] / median["local"], 3) for name in ("dask", "running cluster")}
-    return {"tasks": tasks, "steps": steps, "seconds": {name: [round(s, 1) for s in of] for name, of in found.items()},
-            "ratio": ratio, "limit": LIMIT, "kept": ratio["dask"] <= LIMIT}  # fmt: skip
+    return {
+        "tasks": tasks,
+        "steps": steps,
+        "seconds": {name: [round(s, 1) for s in of] for name, of in seconds_of.items()},
+        "ratio": ratio,
+        "limit": LIMIT,
+        "kept": ratio["dask"] <= LIMIT,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=20, help="tasks for each of three data sets")
     parser.add_argument("--steps", type=int, default=1500, help="of learning in each task")
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    result = measured(given.rounds, given.seeds, given.steps)
-    print(json.dumps(result, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    options = parser.parse_args()
+    result = measured(options.rounds, options.seeds, options.steps)
+    publish(result, options.out)
 
 
 if __name__ == "__main__":  # workers import this module again

@@ -10,7 +10,6 @@ named by ASKWISE_DATA.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import time
 from collections import OrderedDict
@@ -45,6 +44,7 @@ from askwise.methods.random import Lots
 from askwise.tables.splits import Split
 from benchmarks import rows
 from benchmarks.known_optima.small_problems import small_problem
+from benchmarks.script import arguments, head, line
 
 HERE = Path(__file__).parent
 FEW = 12  # trees of a forest that is pruned, or used as it is
@@ -52,11 +52,11 @@ FEW = 12  # trees of a forest that is pruned, or used as it is
 
 def area(policies: Sequence[Policy], parts: Split) -> float:
     """The paper's metric, of accuracies."""
-    found = [
+    results = [
         [measure(p, policy, None) for policy in (decide_at_once(parts.train), *policies)] for p in (parts.validation, parts.test)
     ]
-    prior = found[0][0].accuracy, found[1][0].accuracy
-    points = [([m.cost for m in of], [m.accuracy for m in of]) for of in found]
+    prior = results[0][0].accuracy, results[1][0].accuracy
+    points = [([m.cost for m in of], [m.accuracy for m in of]) for of in results]
     costs = parts.train.schema.costs
     return curve(points[0], points[1], prior, float(costs.money(costs.total))).area
 
@@ -78,8 +78,12 @@ def pruning(seed: int, seconds: float, threads: int) -> rows.Row:
     best = np.maximum.accumulate(right[order])
     pruned = [measure(test, grown.policy(train, s.splits), None) for s in budget_prune.prunings(train, grown, seed)]
     lead = [m.accuracy - float(np.interp(m.cost, cost[order], best)) for m in pruned if m.cost > 0]
-    return {"measure": float(np.mean(lead)), "largest": max(lead), "pruned": [[m.cost, m.accuracy] for m in pruned],
-            "unpruned": np.column_stack([cost, right]).tolist()}  # fmt: skip
+    return {
+        "measure": float(np.mean(lead)),
+        "largest": max(lead),
+        "pruned": [[m.cost, m.accuracy] for m in pruned],
+        "unpruned": np.column_stack([cost, right]).tolist(),
+    }
 
 
 def _first_trees(whole: LazyTrees, n: int) -> LazyTrees:
@@ -95,9 +99,9 @@ def gate(seed: int, seconds: float, threads: int) -> rows.Row:
     small and its price is that of all tests."""
     parts = load("miniboone_tiny", seed)
     test = parts.test.take(some_rows(len(parts.test), 10_000, 0))
-    found = adapt_gbrt.candidates(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
+    candidates = adapt_gbrt.candidates(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
     leads = []
-    for policy in found:
+    for policy in candidates:
         if isinstance(policy, adapt_gbrt.Gated):
             on, lead = who_is_sent_on(policy, test)
             if 0.05 < on.mean() < 0.95:
@@ -129,10 +133,10 @@ class AnyOrder(opportunistic.Opportunistic):
 def order(seed: int, seconds: float, threads: int) -> rows.Row:
     """The area of the method less that of the same networks with tests in random order; beside it the method `random`."""
     parts = load("digits", seed)
-    mine = opportunistic.points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
-    lots = [AnyOrder(**vars(policy)) for policy in mine]  # type: ignore[arg-type]
+    ours = opportunistic.points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
+    lots = [AnyOrder(**vars(policy)) for policy in ours]  # type: ignore[arg-type]
     by_itself = methods.get("random").points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
-    areas = {name: area(of, parts) for name, of in (("area", mine), ("any order", lots), ("random", by_itself))}
+    areas = {name: area(of, parts) for name, of in (("area", ours), ("any order", lots), ("random", by_itself))}
     return {"measure": areas["area"] - max(areas["any order"], areas["random"]), **areas}
 
 
@@ -142,8 +146,8 @@ def order(seed: int, seconds: float, threads: int) -> rows.Row:
 def pixels(seed: int, seconds: float, threads: int) -> rows.Row:
     """Accuracy on mnist's test rows with so many pixels; networks 512 wide."""
     parts = load("mnist", seed)
-    found = gdfs.points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
-    last = [policy for policy in found if isinstance(policy, Picking)][-1]
+    points = gdfs.points(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)
+    last = [policy for policy in points if isinstance(policy, Picking)][-1]
     at = {n: measure(parts.test, replace(last, most=n), None).accuracy for n in (10, 20, 50)}
     return {"measure": min(at[10] - 0.85, at[20] - 0.93), "at 10": at[10], "at 20": at[20], "at 50": at[50]}
 
@@ -174,8 +178,8 @@ def xor(seed: int, seconds: float, threads: int, steps: int = 1_500) -> rows.Row
     for name in ("gdfs", "dime"):
         policies[name] = methods.get(name).fit(train, validation, budget, seconds=seconds, seed=seed, steps=steps)
     cap = budget.cap(test.schema.costs)
-    found = {name: measure(test, policy, cap).accuracy for name, policy in policies.items()}
-    return {"measure": found["aaco"] - found["greedy"], **found}
+    results = {name: measure(test, policy, cap).accuracy for name, policy in policies.items()}
+    return {"measure": results["aaco"] - results["greedy"], **results}
 
 
 # ------------------------------------------------------------------ exact
@@ -191,19 +195,19 @@ def bound(seed: int, seconds: float, threads: int, limit: float = 5.0) -> rows.R
     least, of = np.inf, {}
     for name in methods.names():
         policies = methods.get(name).points(problem, problem, seconds=limit, seed=seed, threads=threads)
-        found = [measure(problem, policy, None) for policy in policies]
-        least = min(least, min(m.loss - float(np.interp(m.cost, cost, loss)) for m in found))
-        of[name] = _above(cost, loss, sorted((m.cost, m.loss) for m in found))
+        results = [measure(problem, policy, None) for policy in policies]
+        least = min(least, min(m.loss - float(np.interp(m.cost, cost, loss)) for m in results))
+        of[name] = _above(cost, loss, sorted((m.cost, m.loss) for m in results))
     return {"measure": least + 1e-9, "kind": small.kind, "above": of}
 
 
-def _above(cost: Any, loss: Any, found: list[tuple[float, float]]) -> float:
+def _above(cost: Any, loss: Any, results: list[tuple[float, float]]) -> float:
     """The mean over costs of how far the lower hull of the points found lies above the exact frontier."""
-    on = [found[i] for i in hull([c for c, _ in found], [-x for _, x in found]).tolist()]
+    on = [results[i] for i in hull([c for c, _ in results], [-x for _, x in results]).tolist()]
     grid = np.linspace(0, max(cost[-1], 1e-9), 101)
-    mine = np.interp(grid, [c for c, _ in on], [x for _, x in on])
+    ours = np.interp(grid, [c for c, _ in on], [x for _, x in on])
     gained = np.maximum(loss[0] - loss[-1], 1e-12)
-    return float((mine - np.interp(grid, cost, loss)).mean() / gained)
+    return float((ours - np.interp(grid, cost, loss)).mean() / gained)
 
 
 @dataclass(frozen=True)
@@ -227,50 +231,65 @@ CLAIMS = {
 def one(claim: str, seed: int, minutes: float, threads: int = 1) -> rows.Row:
     torch.set_num_threads(threads)
     began = time.monotonic()
-    found = CLAIMS[claim].call(seed, 60 * minutes, threads)
+    results = CLAIMS[claim].call(seed, 60 * minutes, threads)
     took = round((time.monotonic() - began) / 60, 2)
-    holds = bool(found["measure"] > CLAIMS[claim].bar)
-    return {**found, "holds": holds, "minutes_taken": took, "threads": threads, "commit": commit()}
+    holds = bool(results["measure"] > CLAIMS[claim].bar)
+    return {**results, "holds": holds, "minutes_taken": took, "threads": threads, "commit": commit()}
 
 
 SHOWN = ("pruned", "unpruned", "gates", "above")  # too long for the table
 
 
-def table(found: list[rows.Row]) -> str:
-    lines = ["| method | claim | seed | measure | more than | | minutes | |", "|---|---|---|---|---|---|---|---|"]
+def table(results: list[rows.Row]) -> str:
+    lines = head("method | claim | seed | measure | more than | | minutes |")
     for name, claim in CLAIMS.items():
-        for r in sorted((r for r in found if r["claim"] == name), key=lambda r: r["seed"]):
+        for r in sorted((r for r in results if r["claim"] == name), key=lambda r: r["seed"]):
             inner = ("claim", "seed", "minutes", "measure", "holds", "minutes_taken", "threads", "commit", *SHOWN)
             more = ", ".join(f"{k} {v:.3f}" if isinstance(v, float) else f"{k} {v}" for k, v in r.items() if k not in inner)
-            cells = (name, claim.says, r["seed"], f"{r['measure']:.4f}", claim.bar, more, r["minutes_taken"],
-                     "holds" if r["holds"] else "DOES NOT HOLD")  # fmt: skip
-            lines.append("| " + " | ".join(map(str, cells)) + " |")
-    above = [r["above"] for r in found if r["claim"] == "exact"]
+            cells = (
+                name,
+                claim.says,
+                r["seed"],
+                f"{r['measure']:.4f}",
+                claim.bar,
+                more,
+                r["minutes_taken"],
+                "holds" if r["holds"] else "DOES NOT HOLD",
+            )
+            lines.append(line(*cells))
+    above = [r["above"] for r in results if r["claim"] == "exact"]
     if above:
-        lines += ["", "How far each method's frontier lies above the exact one on the rows it learned from, in parts of what can "
-                  f"be gained; mean over {len(above)} small problems, after seconds of training, so no ranking:", ""]  # fmt: skip
+        lines += [
+            "",
+            "How far each method's frontier lies above the exact one on the rows it learned from, in parts of what can "
+            f"be gained; mean over {len(above)} small problems, after seconds of training, so no ranking:",
+            "",
+        ]
         mean = {name: float(np.mean([a[name] for a in above if name in a])) for name in above[0]}
         lines += [f"- {name} {value:.3f}" for name, value in sorted(mean.items(), key=lambda pair: pair[1])]
     return "\n".join(lines)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--claims", nargs="+", default=list(CLAIMS), choices=list(CLAIMS), metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, help="default: those of each claim")
     parser.add_argument("--minutes", type=float, default=20, help="for each long training")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
-    given = parser.parse_args(words)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    for name in given.claims:
-        for seed in given.seeds or CLAIMS[name].seeds:
-            job = {"claim": name, "seed": seed, "minutes": given.minutes}
-            for row in rows.fill(given.out, [job], partial(one, threads=given.threads), 1):
-                print(f"{name} seed {seed}: {row['measure']:.4f}, bar {CLAIMS[name].bar}, "
-                      f"{'holds' if row['holds'] else 'DOES NOT HOLD'}, {row['minutes_taken']:g} min", flush=True)  # fmt: skip
-    head = "Made by `./dev sh python -m benchmarks.comparators.run`; what each measure is, is said there.\n\n"
-    given.out.with_suffix(".md").write_text(head + table(rows.read(given.out)) + "\n")
+    options = parser.parse_args(words)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for name in options.claims:
+        for seed in options.seeds or CLAIMS[name].seeds:
+            job = {"claim": name, "seed": seed, "minutes": options.minutes}
+            for row in rows.fill(options.out, [job], partial(one, threads=options.threads), 1):
+                print(
+                    f"{name} seed {seed}: {row['measure']:.4f}, bar {CLAIMS[name].bar}, "
+                    f"{'holds' if row['holds'] else 'DOES NOT HOLD'}, {row['minutes_taken']:g} min",
+                    flush=True,
+                )
+    words = "Made by `./dev sh python -m benchmarks.comparators.run`; what each measure is, is said there.\n\n"
+    options.out.with_suffix(".md").write_text(words + table(rows.read(options.out)) + "\n")
 
 
 if __name__ == "__main__":

@@ -25,19 +25,19 @@ minutes that one training took. In bold the best of a data set, and all whose me
 """
 
 
-def cells(found: list[rows.Row]) -> dict[tuple[str, str], list[rows.Row]]:
+def cells(results: list[rows.Row]) -> dict[tuple[str, str], list[rows.Row]]:
     """Finished rows by method and data set; of several times those with the longest."""
     by: dict[tuple[str, str], dict[float, list[rows.Row]]] = {}
-    for row in found:
+    for row in results:
         task = row["task"]
         if row["status"] == "done" and task["minutes"] <= MOST:
             by.setdefault((task["label"], task["data"]), {}).setdefault(task["minutes"], []).append(row)
     return {key: of[max(of)] for key, of in by.items()}
 
 
-def text(found: list[rows.Row]) -> str:
-    of = cells(found)
-    mean = {key: float(np.mean([r["area"] for r in some])) for key, some in of.items()}
+def text(results: list[rows.Row]) -> str:
+    of = cells(results)
+    mean = {key: float(np.mean([r["area"] for r in group])) for key, group in of.items()}
     data = [name for name in DATA if any(d == name for _, d in of)]
     best = {d: max(value for (_, of_data), value in mean.items() if of_data == d) for d in data}
 
@@ -51,11 +51,11 @@ def text(found: list[rows.Row]) -> str:
     def shown(method: str, d: str) -> str:
         if (method, d) not in of:
             return ""
-        some = of[method, d]
-        area = rows.spread([r["area"] for r in some], 3)
-        if len(some) == 1 and "resampled" in some[0]:
-            area += f" ± {np.std(some[0]['resampled'], ddof=1):.3f}"
-        taken = f" ({np.mean([r['minutes_taken'] for r in some]):.1f})"
+        group = of[method, d]
+        area = rows.spread([r["area"] for r in group], 3)
+        if len(group) == 1 and "resampled" in group[0]:
+            area += f" ± {np.std(group[0]['resampled'], ddof=1):.3f}"
+        taken = f" ({np.mean([r['minutes_taken'] for r in group]):.1f})"
         return (f"**{area}**" if near(method, d) else area) + taken
 
     methods = sorted({method for method, _ in of}, key=height)
@@ -69,14 +69,14 @@ def text(found: list[rows.Row]) -> str:
 
 def part_of(of: dict[tuple[str, str], list[rows.Row]]) -> dict[tuple[str, str], rows.Row]:
     """Those that learned from, or were judged by, fewer rows than others."""
-    firsts = {key: some[0] for key, some in of.items()}
+    firsts = {key: group[0] for key, group in of.items()}
     most = {d: max((r["n_train"], r["n_test"]) for (_, other), r in firsts.items() if other == d) for _, d in firsts}
     return {(m, d): r for (m, d), r in firsts.items() if (r["n_train"], r["n_test"]) != most[d]}
 
 
-def failures(found: list[rows.Row]) -> str:
-    gone = {(r["task"]["label"], r["task"]["data"]): r for r in found if r["status"] != "done"}
-    done = {(r["task"]["label"], r["task"]["data"]) for r in found if r["status"] == "done"}
+def failures(results: list[rows.Row]) -> str:
+    gone = {(r["task"]["label"], r["task"]["data"]): r for r in results if r["status"] != "done"}
+    done = {(r["task"]["label"], r["task"]["data"]) for r in results if r["status"] == "done"}
     lines = [
         f"- {method} on {data}: {r.get('why', r['status'])}" for (method, data), r in gone.items() if (method, data) not in done
     ]
@@ -84,10 +84,10 @@ def failures(found: list[rows.Row]) -> str:
 
 
 def main() -> None:
-    found, others = (rows.read(path) for path in (HERE / "rows.jsonl", HERE.parent / "scoreboard" / "results.jsonl"))
-    here = {(row["task"]["label"], row["task"]["data"]) for row in found if row["status"] == "done"}
-    found += [row for row in others if (row["task"]["label"], row["task"]["data"]) not in here]
-    (HERE / "table.md").write_text(f"{HEAD}\n{text(found)}{failures(found)}\n")
+    results, others = (rows.read(path) for path in (HERE / "rows.jsonl", HERE.parent / "scoreboard" / "results.jsonl"))
+    here = {(row["task"]["label"], row["task"]["data"]) for row in results if row["status"] == "done"}
+    results += [row for row in others if (row["task"]["label"], row["task"]["data"]) not in here]
+    (HERE / "table.md").write_text(f"{HEAD}\n{text(results)}{failures(results)}\n")
 
 
 if __name__ == "__main__":

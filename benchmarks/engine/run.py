@@ -9,7 +9,6 @@ results.md and the course of one run each to progress_*.svg, like the paper's fi
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from askwise.core.budget import AverageBudget, Budget
@@ -18,6 +17,7 @@ from askwise.evaluation import evaluate
 from askwise.methods import paper
 from askwise.paper.config import TrainConfig
 from benchmarks import rows
+from benchmarks.script import arguments, head, line
 
 HERE = Path(__file__).parent
 BUDGETS = {"miniboone_tiny": (2, 5, 10), "thyroid": (5, 15, 30)}
@@ -39,30 +39,40 @@ def course(data: str, budget: Budget, config: TrainConfig, seed: int, minutes: f
     test = evaluate(run.policy, parts.test, budget)
     points = [[r.step, r.lam, r.train.cost, r.validation.accuracy] for r in run.history.records[1:]]
     return {
-        "expected_cost": run.expected.cost, "expected_accuracy": run.expected.accuracy, "cost": test.cost, "loss": test.loss,
-        "accuracy": test.accuracy, "balanced_accuracy": test.balanced_accuracy, "steps": run.history.records[-1].step,
-        "stopped": run.stopped, "share": run.blend.share, "seconds": round(run.seconds, 1),
+        "expected_cost": run.expected.cost,
+        "expected_accuracy": run.expected.accuracy,
+        "cost": test.cost,
+        "loss": test.loss,
+        "accuracy": test.accuracy,
+        "balanced_accuracy": test.balanced_accuracy,
+        "steps": run.history.records[-1].step,
+        "stopped": run.stopped,
+        "share": run.blend.share,
+        "seconds": round(run.seconds, 1),
         "course": [[round(v, 5) for v in point] for point in points],
-    }  # fmt: skip
+    }
 
 
-def table(found: list[rows.Row]) -> str:
-    lines = [
-        "| data | target | expected cost | test cost | test accuracy | test balanced accuracy | steps | ended by | seconds |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-
+def table(results: list[rows.Row]) -> str:
+    lines = head(
+        "data | target | expected cost | test cost | test accuracy | test balanced accuracy | steps | ended by | seconds"
+    )
     for data, budgets in BUDGETS.items():
         for b in budgets:
-            of = [r for r in found if r["data"] == data and r["b"] == b]
+            of = [r for r in results if r["data"] == data and r["b"] == b]
             if of:
                 cells = (
-                    data, b, rows.spread([r["expected_cost"] for r in of], 2), rows.spread([r["cost"] for r in of], 2),
-                    rows.spread([r["accuracy"] for r in of], 4), rows.spread([r["balanced_accuracy"] for r in of], 4),
-                    rows.spread([r["steps"] for r in of], 0), ", ".join(sorted({r["stopped"] for r in of})),
+                    data,
+                    b,
+                    rows.spread([r["expected_cost"] for r in of], 2),
+                    rows.spread([r["cost"] for r in of], 2),
+                    rows.spread([r["accuracy"] for r in of], 4),
+                    rows.spread([r["balanced_accuracy"] for r in of], 4),
+                    rows.spread([r["steps"] for r in of], 0),
+                    ", ".join(sorted({r["stopped"] for r in of})),
                     rows.spread([r["seconds"] for r in of], 0),
-                )  # fmt: skip
-                lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+                )
+                lines.append(line(*cells))
     return "\n".join(lines)
 
 
@@ -90,30 +100,35 @@ def draw(row: rows.Row, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--minutes", type=float, default=4)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
-    given = parser.parse_args()
+    options = parser.parse_args()
     jobs = [
-        {"data": data, "b": b, "seed": seed, "minutes": given.minutes}
-        for seed in range(given.seeds) for data, budgets in BUDGETS.items() for b in budgets
-    ]  # fmt: skip
-    for row in rows.fill(given.out, jobs, one, given.processes):
-        print(f"{row['data']} b={row['b']} seed {row['seed']}: test cost {row['cost']:.2f}, accuracy {row['accuracy']:.4f}, "
-              f"balanced {row['balanced_accuracy']:.4f}, {row['stopped']}", flush=True)  # fmt: skip
-    found = rows.read(given.out)
-    text = table(found)
-    given.out.with_suffix(".md").write_text(
+        {"data": data, "b": b, "seed": seed, "minutes": options.minutes}
+        for seed in range(options.seeds)
+        for data, budgets in BUDGETS.items()
+        for b in budgets
+    ]
+    for row in rows.fill(options.out, jobs, one, options.processes):
+        print(
+            f"{row['data']} b={row['b']} seed {row['seed']}: test cost {row['cost']:.2f}, accuracy {row['accuracy']:.4f}, "
+            f"balanced {row['balanced_accuracy']:.4f}, {row['stopped']}",
+            flush=True,
+        )
+    results = rows.read(options.out)
+    text = table(results)
+    options.out.with_suffix(".md").write_text(
         "Made by `./dev sh python -m benchmarks.engine.run`: mean and deviation over seeds, two processes on two cores.\n\n"
         + text
         + "\n"
     )
     for data, b in (("miniboone_tiny", 10), ("thyroid", 15)):
-        for row in found:
+        for row in results:
             if (row["data"], row["b"], row["seed"]) == (data, b, 0):
-                draw(row, given.out.with_name(f"progress_{data}_{b}.svg"))
+                draw(row, options.out.with_name(f"progress_{data}_{b}.svg"))
     print(text)
 
 

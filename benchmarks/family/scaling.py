@@ -9,7 +9,6 @@ memory beyond that of the imports. An exponent is the slope of a straight line t
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import resource
@@ -25,6 +24,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.family.config import FamilyConfig
 from askwise.family.train import FamilyTrainer, Phase
 from askwise.plots.canvas import COLOURS, empty, legend, save, tidy
+from benchmarks.script import arguments
 
 HERE = Path(__file__).parent
 AXES = {
@@ -44,34 +44,34 @@ def one(rows: int, tests: int, classes: int) -> dict[str, float]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     schema = Schema.build([f"x{i}" for i in range(tests)], list(range(classes)))
 
-    def made(n: int) -> Problem:
+    def problem_of(n: int) -> Problem:
         X = rng.normal(size=(n, tests)).astype(np.float32)
         return Problem.build(schema, X, ((X[:, 0] + X[:, 1] > 0) + 2 * (X[:, 2] * X[:, 3] > 0)) % classes)
 
-    train, validation = made(rows), made(rows // 4)
-    found = {}
+    train, validation = problem_of(rows), problem_of(rows // 4)
+    results = {}
     at = time.monotonic()
     order = elimination_order(train)
-    found["order"] = time.monotonic() - at
+    results["order"] = time.monotonic() - at
     config = FamilyConfig(width=128, prefix_batch=256, parallel_cases=128, max_tests=20, max_steps=10**9)
     trainer = FamilyTrainer(train, validation, order, config)
     seconds = 0.0
-    for phase in range(2):
-        if phase:
-            trainer._begin(Phase.SELECTION)
+    for phase in (Phase.PREFIXES, Phase.SELECTION):
+        if phase != trainer.phase:
+            trainer._begin(phase)
         for step in range(STEPS + 10):
             if step == 10:
                 at = time.monotonic()
             trainer.advance()
         seconds += (time.monotonic() - at) / STEPS * rows / config.prefix_batch / 2
-    found["pass"] = seconds
+    results["pass"] = seconds
     at = time.monotonic()
     family = trainer.family(trainer.weights())
     for lam in np.geomspace(trainer.scale.high / 2, trainer.scale.high / 50, 5):
         measure(validation, family.policy(float(lam)), None)
-    found["frontier"] = time.monotonic() - at
-    found["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
-    return {"rows": rows, "tests": tests, "classes": classes, **{k: round(v, 3) for k, v in found.items()}}
+    results["frontier"] = time.monotonic() - at
+    results["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
+    return {"rows": rows, "tests": tests, "classes": classes, **{k: round(v, 3) for k, v in results.items()}}
 
 
 def exponents(points: list[dict[str, float]], axis: str) -> dict[str, float]:
@@ -79,18 +79,18 @@ def exponents(points: list[dict[str, float]], axis: str) -> dict[str, float]:
     return {name: float(np.polyfit(x, np.log([max(p[name], 1e-6) for p in points]), 1)[0]) for name in WHAT}
 
 
-def text(found: dict[str, list[dict[str, float]]]) -> str:
+def text(results: dict[str, list[dict[str, float]]]) -> str:
     lines = []
-    for axis, points in found.items():
+    for axis, points in results.items():
         lines += [f"\n| {axis} | order, s | pass, s | frontier, s | memory, MB |", "|---|---|---|---|---|"]
         lines += [f"| {p[axis]} | " + " | ".join(f"{p[name]:.4g}" for name in WHAT) + " |" for p in points]
         lines.append("| exponent | " + " | ".join(f"{e:.2f}" for e in exponents(points, axis).values()) + " |")
     return "\n".join(lines)
 
 
-def draw(found: dict[str, list[dict[str, float]]], path: Path) -> None:
+def draw(results: dict[str, list[dict[str, float]]], path: Path) -> None:
     figure = empty(10, 4)
-    for axes, (axis, points) in zip(figure.subplots(1, 3), found.items(), strict=True):
+    for axes, (axis, points) in zip(figure.subplots(1, 3), results.items(), strict=True):
         tidy(axes)
         for colour, name in zip(COLOURS, WHAT, strict=False):
             label = {"order": "order, s", "pass": "pass, s", "frontier": "frontier, s", "memory_mb": "memory, MB"}[name]
@@ -101,19 +101,19 @@ def draw(found: dict[str, list[dict[str, float]]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--out", type=Path, default=HERE / "scaling.json")
-    given = parser.parse_args()
-    found: dict[str, list[dict[str, Any]]] = {}
+    options = parser.parse_args()
+    results: dict[str, list[dict[str, Any]]] = {}
     for axis, sizes in AXES.items():
         for size in sizes:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                found.setdefault(axis, []).append(pool.apply(one, size))
-            print(found[axis][-1], flush=True)
-    given.out.write_text(json.dumps(found, indent=1) + "\n")
-    given.out.with_suffix(".md").write_text(f"Made by `./dev sh python -m benchmarks.family.scaling`.\n{text(found)}\n")
-    draw(found, given.out.with_suffix(".svg"))
-    print(text(found))
+                results.setdefault(axis, []).append(pool.apply(one, size))
+            print(results[axis][-1], flush=True)
+    options.out.write_text(json.dumps(results, indent=1) + "\n")
+    options.out.with_suffix(".md").write_text(f"Made by `./dev sh python -m benchmarks.family.scaling`.\n{text(results)}\n")
+    draw(results, options.out.with_suffix(".svg"))
+    print(text(results))
 
 
 if __name__ == "__main__":

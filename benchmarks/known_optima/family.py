@@ -1,4 +1,4 @@
-"""One family training per small problem against exact optima at 10 prices and 10 hard budgets.
+"""One family training per small problem against exact optima at 10 tradeoffs and 10 hard budgets.
 
     ./dev sh python -m benchmarks.known_optima.family [--seeds 0:20] [--processes 2]
 
@@ -7,7 +7,6 @@ Rows are appended to family.jsonl as they finish; what is there is not run again
 
 from __future__ import annotations
 
-import argparse
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -24,13 +23,14 @@ from askwise.learning import learn
 from askwise.methods import exact
 from benchmarks import rows
 from benchmarks.known_optima.small_problems import small_problem
+from benchmarks.script import arguments, head
 
 HERE = Path(__file__).parent
 CONFIG = FamilyConfig(
     max_steps=6_000, width=64, prefix_batch=128, parallel_cases=512, averaging=0.995, value_rate=3e-3, max_tests=8
 )
 HEAD = """Made by `./dev sh python -m benchmarks.known_optima.family`: one training per problem. Regret is
-(learned - optimum) / (best without spending - optimum), the largest over 10 prices and over 10 hard budgets. Near enough is at
+(learned - optimum) / (best without spending - optimum), the largest over 10 tradeoffs and over 10 hard budgets. Near enough is at
 most 0.05, or 0.004 absolute where hardly anything can be gained.
 """
 
@@ -43,22 +43,32 @@ def one(seed: int) -> rows.Row:
     learned = learn("family", problem, problem.take(np.repeat(np.arange(len(problem)), 2)), Budget(), CONFIG, seed, 1)
     seconds = time.monotonic() - began
     model = Model(
-        problem.schema, None, problem.loss, learned.at_once, learned.points, Budget(), Budget(), (), seed, "", learned.facts,
+        problem.schema,
+        None,
+        problem.loss,
+        learned.at_once,
+        learned.points,
+        Budget(),
+        Budget(),
+        (),
+        seed,
+        "",
+        learned.facts,
         family=learned.family,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # type: ignore[arg-type]
     scale, costs = Scale.of(problem), problem.schema.costs
     nothing = float(exact.Exact(problem).nothing().loss)
     budgets: dict[str, list[Budget]] = {
-        "price": [Tradeoff(float(lam)) for lam in np.geomspace(20 * scale.low, 0.7 * scale.high, 10)],
+        "tradeoff": [Tradeoff(float(lam)) for lam in np.geomspace(20 * scale.low, 0.7 * scale.high, 10)],
         "hard": [HardBudget(Fraction(int(costs.total * share)) * costs.unit) for share in np.linspace(0.1, 1, 10)],
     }
     row: rows.Row = {"kind": small.kind, "tests": problem.schema.n_tests, "seconds": round(seconds, 1)}
-    for name, some in budgets.items():
-        found = [_regret(model, problem, budget, nothing) for budget in some]
-        row[name] = [round(relative, 4) for relative, _ in found]
-        row[f"{name}_absolute"] = [round(absolute, 4) for _, absolute in found]
-        row[f"{name}_ok"] = all(relative <= 0.05 or absolute <= 0.004 for relative, absolute in found)
-    row["ok"] = row["price_ok"] and row["hard_ok"]
+    for name, group in budgets.items():
+        results = [_regret(model, problem, budget, nothing) for budget in group]
+        row[name] = [round(relative, 4) for relative, _ in results]
+        row[f"{name}_absolute"] = [round(absolute, 4) for _, absolute in results]
+        row[f"{name}_ok"] = all(relative <= 0.05 or absolute <= 0.004 for relative, absolute in results)
+    row["ok"] = row["tradeoff_ok"] and row["hard_ok"]
     return row
 
 
@@ -72,35 +82,37 @@ def _regret(model: Model, problem: Problem, budget: Budget, nothing: float) -> t
     return (absolute / (nothing - best) if nothing - best > 1e-9 else absolute), absolute
 
 
-def table(found: list[rows.Row]) -> str:
-    lines = [
-        "| seed | kind | tests | largest regret over prices | over hard budgets | seconds | |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for r in sorted(found, key=lambda r: r["seed"]):
+def table(results: list[rows.Row]) -> str:
+    lines = head("seed | kind | tests | largest regret over tradeoffs | over hard budgets | seconds |")
+    for r in sorted(results, key=lambda r: r["seed"]):
         cells = []
-        for name in ("price", "hard"):
+        for name in ("tradeoff", "hard"):
             worst = int(np.argmax([0 if a <= 0.004 else x for x, a in zip(r[name], r[f"{name}_absolute"], strict=True)]))
             cells.append(f"{r[name][worst]:.4f} ({r[f'{name}_absolute'][worst]:.4f} absolute)")
-        lines.append(f"| {r['seed']} | {r['kind']} | {r['tests']} | {cells[0]} | {cells[1]} | {r['seconds']} | "
-                     f"{'' if r['ok'] else 'too far'} |")  # fmt: skip
-    for name, words in (("price_ok", "prices"), ("hard_ok", "hard budgets"), ("ok", "both")):
-        lines.append(f"\n- {words}: {sum(r[name] for r in found)} of {len(found)} problems near enough everywhere")
+        lines.append(
+            f"| {r['seed']} | {r['kind']} | {r['tests']} | {cells[0]} | {cells[1]} | {r['seconds']} | "
+            f"{'' if r['ok'] else 'too far'} |"
+        )
+    for name, words in (("tradeoff_ok", "tradeoffs"), ("hard_ok", "hard budgets"), ("ok", "both")):
+        lines.append(f"\n- {words}: {sum(r[name] for r in results)} of {len(results)} problems near enough everywhere")
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", default="0:20", help="first:last+1")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=HERE / "family.jsonl")
-    given = parser.parse_args()
-    first, last = map(int, given.seeds.split(":"))
-    for row in rows.fill(given.out, [{"seed": seed} for seed in range(first, last)], one, given.processes):
-        print(f"seed {row['seed']:2} {row['kind']} price {max(row['price']):.4f} hard {max(row['hard']):.4f} "
-              f"{'' if row['ok'] else 'TOO FAR'}", flush=True)  # fmt: skip
-    text = table(rows.read(given.out))
-    given.out.with_suffix(".md").write_text(f"{HEAD}\n{text}\n")
+    options = parser.parse_args()
+    first, last = map(int, options.seeds.split(":"))
+    for row in rows.fill(options.out, [{"seed": seed} for seed in range(first, last)], one, options.processes):
+        print(
+            f"seed {row['seed']:2} {row['kind']} tradeoff {max(row['tradeoff']):.4f} hard {max(row['hard']):.4f} "
+            f"{'' if row['ok'] else 'TOO FAR'}",
+            flush=True,
+        )
+    text = table(rows.read(options.out))
+    options.out.with_suffix(".md").write_text(f"{HEAD}\n{text}\n")
     print(text)
 
 

@@ -12,9 +12,20 @@ from benchmarks.known_optima.small_problems import SmallProblem, small_problem
 SETTINGS = ("lambda", "hard", "average")
 # A run of the paper's shape for tables of a few tests: small batches, a short epoch, larger steps.
 CONFIG = TrainConfig(
-    width=64, epoch=100, parallel_cases=200, batch_steps=2_000, memory_episodes=4_000, max_epochs=60, lr_start=1e-3, lr_min=1e-5,
-    pretrain_steps=1_500, pretrain_batch=512, window_epochs=0.25, shrink_epochs=10, stop_epochs=10,
-)  # fmt: skip
+    width=64,
+    epoch=100,
+    parallel_cases=200,
+    batch_steps=2_000,
+    memory_episodes=4_000,
+    max_epochs=60,
+    lr_start=1e-3,
+    lr_min=1e-5,
+    pretrain_steps=1_500,
+    pretrain_batch=512,
+    window_epochs=0.25,
+    shrink_epochs=10,
+    stop_epochs=10,
+)
 
 
 def regret(small: SmallProblem, setting: str, config: TrainConfig = CONFIG, seed: int = 0) -> dict[str, Any]:
@@ -38,11 +49,21 @@ def regret(small: SmallProblem, setting: str, config: TrainConfig = CONFIG, seed
     absolute = objective(learned.loss, learned.cost) - best
     span = float(nothing.loss) - best
     row = {
-        "seed": small.seed, "kind": small.kind, "tests": problem.schema.n_tests, "setting": setting, "budget": str(budget),
-        "optimum_cost": float(optimum.cost), "optimum_loss": float(optimum.loss), "cost": learned.cost, "loss": learned.loss,
-        "regret": absolute / span if span > 1e-9 else absolute, "absolute": absolute, "steps": run.history.records[-1].step,
-        "stopped": run.stopped, "seconds": round(time.monotonic() - began, 1),
-    }  # fmt: skip
+        "seed": small.seed,
+        "kind": small.kind,
+        "tests": problem.schema.n_tests,
+        "setting": setting,
+        "budget": str(budget),
+        "optimum_cost": float(optimum.cost),
+        "optimum_loss": float(optimum.loss),
+        "cost": learned.cost,
+        "loss": learned.loss,
+        "regret": absolute / span if span > 1e-9 else absolute,
+        "absolute": absolute,
+        "steps": run.history.records[-1].step,
+        "stopped": run.stopped,
+        "seconds": round(time.monotonic() - began, 1),
+    }
     row["ok"] = bool(row["regret"] <= 0.03 or absolute <= 0.004)
     if budget.average is not None:
         b = float(budget.average)

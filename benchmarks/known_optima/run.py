@@ -7,15 +7,14 @@ Rows are appended to results.jsonl as they finish; what is there is not run agai
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from benchmarks import rows
 from benchmarks.known_optima.regret import SETTINGS, regret_of
+from benchmarks.script import arguments, head, line
 
 HERE = Path(__file__).parent
-COLUMNS = ("seed", "kind", "tests", "budget", "optimum", "learned", "regret", "absolute", "steps", "ended by", "seconds", "")
-
+COLUMNS = "seed | kind | tests | budget | optimum | learned | regret | absolute | steps | ended by | seconds | "
 
 HEAD = """Made by `./dev sh python -m benchmarks.known_optima.run`. A pair is (mean cost, mean loss). Regret is
 (learned - optimum) / (best without spending - optimum). Near enough is at most 0.03, or 0.004 absolute, and for average budgets
@@ -23,19 +22,28 @@ a cost of at most 1.02 b and at least 0.95 of min(b, the cost at which more mone
 """
 
 
-def table(found: list[rows.Row]) -> str:
+def table(results: list[rows.Row]) -> str:
     """Markdown: every row, and how many of each setting are near enough."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-    for r in sorted(found, key=lambda r: (SETTINGS.index(r["setting"]), r["seed"])):
+    lines = head(COLUMNS)
+    for r in sorted(results, key=lambda r: (SETTINGS.index(r["setting"]), r["seed"])):
         cells = (
-            r["seed"], r["kind"], r["tests"], r["budget"], f"({r['optimum_cost']:.3f}, {r['optimum_loss']:.4f})",
-            f"({r['cost']:.3f}, {r['loss']:.4f})", f"{r['regret']:.4f}", f"{r['absolute']:.4f}", r["steps"], r["stopped"],
-            r["seconds"], "" if r["ok"] else "too far",
-        )  # fmt: skip
-        lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+            r["seed"],
+            r["kind"],
+            r["tests"],
+            r["budget"],
+            f"({r['optimum_cost']:.3f}, {r['optimum_loss']:.4f})",
+            f"({r['cost']:.3f}, {r['loss']:.4f})",
+            f"{r['regret']:.4f}",
+            f"{r['absolute']:.4f}",
+            r["steps"],
+            r["stopped"],
+            r["seconds"],
+            "" if r["ok"] else "too far",
+        )
+        lines.append(line(*cells))
     lines.append("")
     for setting in SETTINGS:
-        of = [r for r in found if r["setting"] == setting]
+        of = [r for r in results if r["setting"] == setting]
         if of:
             worst = max(r["regret"] for r in of)
             lines.append(f"- {setting}: {sum(r['ok'] for r in of)} of {len(of)} near enough, largest regret {worst:.4f}")
@@ -43,17 +51,17 @@ def table(found: list[rows.Row]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", default="0:20", help="first:last+1")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
-    given = parser.parse_args()
-    first, last = map(int, given.seeds.split(":"))
+    options = parser.parse_args()
+    first, last = map(int, options.seeds.split(":"))
     jobs = [{"seed": seed, "setting": setting} for seed in range(first, last) for setting in SETTINGS]
-    for row in rows.fill(given.out, jobs, regret_of, given.processes):
+    for row in rows.fill(options.out, jobs, regret_of, options.processes):
         print(f"{row['setting']:8} seed {row['seed']:2} regret {row['regret']:.4f} {'' if row['ok'] else 'TOO FAR'}", flush=True)
-    text = table(rows.read(given.out))
-    given.out.with_suffix(".md").write_text(f"{HEAD}\n{text}\n")
+    text = table(rows.read(options.out))
+    options.out.with_suffix(".md").write_text(f"{HEAD}\n{text}\n")
     print(text)
 
 

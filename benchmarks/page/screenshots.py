@@ -8,13 +8,13 @@ values in the middle of what training saw.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.web.browser import chromium
 
+from benchmarks.script import arguments
 from benchmarks.serve.process import serving
 
 DESK, PHONE = {"width": 1120, "height": 760}, {"width": 390, "height": 780}
@@ -36,11 +36,18 @@ def fit_clinic(path: Path) -> Path:
     table = pd.DataFrame(
         {"age": age, "cough": cough, "fever": fever, "blood count": count, "blood sugar": sugar, "x-ray": shadow}
     )
-    model = CostlyClassifier(
-        costs={"age": 0, "cough": 1, "fever": "1.5", "blood count": "6.4", "blood sugar": "3.2", "x-ray": 18},
-        setup={"blood draw": ("2.1", ["blood count", "blood sugar"])},
-        known=["age"], unit="$", random_state=0, config=FamilyConfig(max_steps=1000, width=48, interim_measurements=2),
-    ).fit(table, y).model_  # fmt: skip
+    model = (
+        CostlyClassifier(
+            costs={"age": 0, "cough": 1, "fever": "1.5", "blood count": "6.4", "blood sugar": "3.2", "x-ray": 18},
+            setup={"blood draw": ("2.1", ["blood count", "blood sugar"])},
+            known=["age"],
+            unit="$",
+            random_state=0,
+            config=FamilyConfig(max_steps=1000, width=48, interim_measurements=2),
+        )
+        .fit(table, y)
+        .model_
+    )
     adaptive = [p for p in model.points if p.prefix is None]
     (model.at(Tradeoff(adaptive[-1].lam)) if adaptive else model).save(path)
     return path
@@ -106,17 +113,17 @@ def shots(browser: Any, url: str, name: str, model: Any, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("model", type=Path, nargs="*")
     parser.add_argument("--out", type=Path, default=Path("docs/page"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     from askwise.facade import load
 
-    given.out.mkdir(parents=True, exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        models = given.model or [fit_clinic(Path(folder) / "clinic.askwise")]
+        models = options.model or [fit_clinic(Path(folder) / "clinic.askwise")]
         with serving(*models) as (port, _), chromium() as browser:
-            shots(browser, f"http://127.0.0.1:{port}", models[0].stem, load(models[0]), given.out)
+            shots(browser, f"http://127.0.0.1:{port}", models[0].stem, load(models[0]), options.out)
 
 
 if __name__ == "__main__":

@@ -51,20 +51,20 @@ class Pool:
         if self.prior is None:
             return ""
         seeds = [row["task"]["seed"] for row in self.rows]
-        found = area_over_seeds(seeds, self.points("validation"), self.points("test"), self.prior, self.total)
-        return f"{found.pooled:.4f}" + (f" ± {found.deviation:.4f}" if len(found.per_seed) > 1 else "")
+        result = area_over_seeds(seeds, self.points("validation"), self.points("test"), self.prior, self.total)
+        return f"{result.pooled:.4f}" + (f" ± {result.deviation:.4f}" if len(result.per_seed) > 1 else "")
 
     @property
     def steps(self) -> str:
         """For hard budgets: the area under the steps over the budget, mean and deviation over seeds."""
         if self.prior is None:
             return ""
-        found = []
+        areas = []
         for seed in sorted({row["task"]["seed"] for row in self.rows}):
-            mine = Pool(tuple(row for row in self.rows if row["task"]["seed"] == seed))
-            budgets = [row["task"]["budget"]["hard"] for row in mine.rows]
-            found.append(step_area(budgets, mine.points("validation")[1], mine.points("test")[1], self.prior, self.total))
-        return spread(found, 4)
+            pool = Pool(tuple(row for row in self.rows if row["task"]["seed"] == seed))
+            budgets = [row["task"]["budget"]["hard"] for row in pool.rows]
+            areas.append(step_area(budgets, pool.points("validation")[1], pool.points("test")[1], self.prior, self.total))
+        return spread(areas, 4)
 
 
 def area(rows: Sequence[Row]) -> str:
@@ -80,5 +80,5 @@ def drawn(rows: Sequence[Row]) -> Any:
     """The same as a curve: costs and scores."""
     if rows[0]["task"]["budget"] is None:
         return mean_curve(Entry(rows[0]["task"]["data"], "", tuple(rows)))
-    found = Pool(tuple(rows)).curve
-    return None if found is None else (found.cost, found.score)
+    result = Pool(tuple(rows)).curve
+    return None if result is None else (result.cost, result.score)

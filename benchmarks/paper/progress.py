@@ -10,7 +10,6 @@ they finish; what is there is not run again.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from askwise.plots.canvas import empty, legend, save, tidy
 from askwise.plots.cost_score import look
 from benchmarks import rows
 from benchmarks.engine.run import CONFIG, course, draw
+from benchmarks.script import arguments
 
 DATA, ALL = "miniboone_tiny", 50
 RESULTS = Path(__file__).with_name("results")
@@ -47,27 +47,27 @@ def jobs(full: bool) -> list[rows.Row]:
     ]
 
 
-def averaged(found: Sequence[rows.Row]) -> tuple[np.ndarray, np.ndarray]:
+def averaged(results: Sequence[rows.Row]) -> tuple[np.ndarray, np.ndarray]:
     """Steps, and cost and accuracy at them, averaged over runs, up to where the first of them ends."""
-    courses = [np.asarray(row["course"], float) for row in found]
+    courses = [np.asarray(row["course"], float) for row in results]
     step = courses[0][:, 0]
     step = step[step <= min(c[-1, 0] for c in courses)]
     return step, np.mean([[np.interp(step, c[:, 0], c[:, i]) for i in (2, 3)] for c in courses], 0)
 
 
-def top(found: Sequence[rows.Row]) -> dict[str, float]:
+def top(results: Sequence[rows.Row]) -> dict[str, float]:
     """The best averaged accuracy, after how many steps it came, what it is at the end, and when that is."""
-    step, (_, accuracy) = averaged(found)
+    step, (_, accuracy) = averaged(results)
     best = int(accuracy.argmax())
     return {"accuracy": float(accuracy[best]), "steps": float(step[best]), "last": float(accuracy[-1]), "end": float(step[-1])}
 
 
-def draw_free(found: Sequence[rows.Row], path: Path) -> None:
+def draw_free(results: Sequence[rows.Row], path: Path) -> None:
     """Cost and accuracy over the steps for both settings."""
     figure = empty(7, 5)
     axes = figure.subplots(2, 1, sharex=True)
     for setting, style in zip(FREE, (look(0), look(3)), strict=True):
-        step, values = averaged([row for row in found if row["setting"] == setting])
+        step, values = averaged([row for row in results if row["setting"] == setting])
         for axis, line in zip(axes, values, strict=True):
             axis.plot(
                 step, line, color=style["color"], linestyle="-" if setting == FREE[0] else "--", linewidth=1.2, label=setting
@@ -80,25 +80,28 @@ def draw_free(found: Sequence[rows.Row], path: Path) -> None:
     save(figure, path)
 
 
-def pictures(found: Sequence[rows.Row], name: str) -> None:
-    for row in found:
+def pictures(results: Sequence[rows.Row], name: str) -> None:
+    for row in results:
         if row["setting"] == "average 10" and row["seed"] == 0:
             draw(row, RESULTS / f"{name}_b10.svg")
-    if {row["setting"] for row in found} >= set(FREE):
-        draw_free(found, RESULTS / f"{name}_free.svg")
+    if {row["setting"] for row in results} >= set(FREE):
+        draw_free(results, RESULTS / f"{name}_free.svg")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
-    given = parser.parse_args()
-    name = "progress" if given.full else "progress_small"
+    options = parser.parse_args()
+    name = "progress" if options.full else "progress_small"
     RESULTS.mkdir(exist_ok=True)
     out = RESULTS / f"{name}.jsonl"
-    for row in rows.fill(out, jobs(given.full), one, given.processes):
-        print(f"{row['setting']} seed {row['seed']}: {row['steps']} steps, test cost {row['cost']:.2f}, "
-              f"accuracy {row['accuracy']:.4f}", flush=True)  # fmt: skip
+    for row in rows.fill(out, jobs(options.full), one, options.processes):
+        print(
+            f"{row['setting']} seed {row['seed']}: {row['steps']} steps, test cost {row['cost']:.2f}, "
+            f"accuracy {row['accuracy']:.4f}",
+            flush=True,
+        )
     pictures(rows.read(out), name)
 
 

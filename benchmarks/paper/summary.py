@@ -26,13 +26,13 @@ PUBLISHED: dict[str, Any] = tomllib.loads((HERE / "published.toml").read_text())
 NOTHING = "–"
 
 
-def found(name: str) -> list[Row]:
+def done_rows(name: str) -> list[Row]:
     """The rows of a plan that are done; none where it was not run."""
     path = RESULTS / f"{name}.jsonl"
     return gathered([path]).done if path.exists() else []
 
 
-def some(of: Iterable[Row], **task: Any) -> list[Row]:
+def selected(of: Iterable[Row], **task: Any) -> list[Row]:
     """Those whose task is so."""
     return [row for row in of if all(row["task"][key] == value for key, value in task.items())]
 
@@ -54,8 +54,11 @@ def shown(value: float | None) -> str:
 
 
 def scatter(of: list[Row]) -> list[Table]:
-    lines = [(data, str(len(here)), str(len(curve.chosen)), Pool(tuple(here)).area) for data in values(of, "data")
-             if (curve := Pool(tuple(here := some(of, data=data))).curve) is not None]  # fmt: skip
+    lines = [
+        (data, str(len(here)), str(len(curve.chosen)), Pool(tuple(here)).area)
+        for data in values(of, "data")
+        if (curve := Pool(tuple(here := selected(of, data=data))).curve) is not None
+    ]
     return [
         Table(
             "Trained models, and the area under those that validation chooses", ("data", "models", "chosen", "area"), tuple(lines)
@@ -69,9 +72,9 @@ def areas(kind: str, labels: tuple[str, ...]) -> Callable[[list[Row]], list[Tabl
     def table(of: list[Row]) -> list[Table]:
         lines = []
         for data in values(of, "data"):
-            theirs = PUBLISHED[kind].get(STANDS_FOR.get(data, data), {})
-            mine = [area(some(of, data=data, label=label)) for label in labels]
-            both = [f"{shown(theirs.get(label))} / {m or NOTHING}" for label, m in zip(labels, mine, strict=True)]
+            published = PUBLISHED[kind].get(STANDS_FOR.get(data, data), {})
+            ours = [area(selected(of, data=data, label=label)) for label in labels]
+            both = [f"{shown(published.get(label))} / {m or NOTHING}" for label, m in zip(labels, ours, strict=True)]
             lines.append((called(data), *both))
         return [Table("Areas: the paper's / ours", ("data", *labels), tuple(lines))]
 
@@ -81,18 +84,22 @@ def areas(kind: str, labels: tuple[str, ...]) -> Callable[[list[Row]], list[Tabl
 def hard(of: list[Row]) -> list[Table]:
     lines = [
         (data, label, Pool(tuple(here)).steps, f"{max(row['most'] - row['task']['budget']['hard'] for row in here):.3g}")
-        for data in values(of, "data") for label in ("rl-hard", "oplearn") if (here := some(of, data=data, label=label))
-    ]  # fmt: skip
+        for data in values(of, "data")
+        for label in ("rl-hard", "oplearn")
+        if (here := selected(of, data=data, label=label))
+    ]
     head = ("data", "method", "area under the steps over b", "dearest case less its budget, at most")
-    return [*areas("hard", ("baseline", "rl-hard", "oplearn", "rl-lambda"))(of),
-            Table("Between two hard budgets nothing can be had, so also the steps", head, tuple(lines))]  # fmt: skip
+    return [
+        *areas("hard", ("baseline", "rl-hard", "oplearn", "rl-lambda"))(of),
+        Table("Between two hard budgets nothing can be had, so also the steps", head, tuple(lines)),
+    ]
 
 
 def target(of: list[Row]) -> list[Table]:
     lines = []
     for data in values(of, "data"):
-        for b in sorted({row["task"]["budget"]["average"] for row in some(of, data=data)}):
-            here = some(of, data=data, budget={"average": b})
+        for b in sorted({row["task"]["budget"]["average"] for row in selected(of, data=data)}):
+            here = selected(of, data=data, budget={"average": b})
             lines.append(
                 (
                     data,
@@ -109,12 +116,17 @@ def dearest(of: list[Row]) -> Table:
     """The most that was spent on average."""
     lines = []
     for data in values(of, "data"):
-        here = some(of, data=data)
+        here = selected(of, data=data)
         most = max(row["cost"] for row in here)
-        theirs = PUBLISHED["target"].get(STANDS_FOR.get(data, data))
+        published = PUBLISHED["target"].get(STANDS_FOR.get(data, data))
         unit = {"nhanes": 9}.get(data, 1)  # its dearest test
         lines.append(
-            (called(data), NOTHING if theirs is None else f"{theirs:g}", f"{most / unit:.1f}", f"{here[0]['total'] / unit:.1f}")
+            (
+                called(data),
+                NOTHING if published is None else f"{published:g}",
+                f"{most / unit:.1f}",
+                f"{here[0]['total'] / unit:.1f}",
+            )
         )
     head = ("data", "the paper", "ours", "all tests")
     return Table("The most that any model spends on average, in units of the dearest test", head, tuple(lines))
@@ -123,13 +135,15 @@ def dearest(of: list[Row]) -> Table:
 def missing(of: list[Row]) -> list[Table]:
     labels, lines = ("mean", "mice", "mdp"), []
     for data in values(of, "data"):
-        full = area(some(of, data=data, label="full")) or NOTHING
+        full = area(selected(of, data=data, label="full")) or NOTHING
         for share in sorted(set(values(of, "remove")) - {0.0}):
-            theirs = PUBLISHED["missing"].get(STANDS_FOR.get(data, data), {}).get(f"{share:g}", {})
-            mine = [area(some(of, data=data, label=label, remove=share)) for label in labels]
-            numbers = [float(m.split(" ")[0]) if m else float("-inf") for m in mine]
-            cells = [(Strong if v == max(numbers) else str)(f"{shown(theirs.get(label))} / {m or NOTHING}")
-                     for label, m, v in zip(labels, mine, numbers, strict=True)]  # fmt: skip
+            published = PUBLISHED["missing"].get(STANDS_FOR.get(data, data), {}).get(f"{share:g}", {})
+            ours = [area(selected(of, data=data, label=label, remove=share)) for label in labels]
+            numbers = [float(m.split(" ")[0]) if m else float("-inf") for m in ours]
+            cells = [
+                (Strong if v == max(numbers) else str)(f"{shown(published.get(label))} / {m or NOTHING}")
+                for label, m, v in zip(labels, ours, numbers, strict=True)
+            ]
             lines.append((called(data), f"{100 * share:g} %", *cells, full))
     head = ("data", "removed", *labels, "full (ours)")
     return [Table("Areas: the paper's / ours; our best in bold", head, tuple(lines))]
@@ -141,15 +155,20 @@ def course(of: list[Row]) -> list[Table]:
     for setting in progress.FREE:
         here = [row for row in of if row["setting"] == setting]
         if here:
-            ours, theirs = progress.top(here), PUBLISHED["free"][setting]
+            ours, published = progress.top(here), PUBLISHED["free"][setting]
             best = f"{ours['accuracy']:.4f} after {ours['steps']:.0f}", f"{ours['last']:.4f} after {ours['end']:.0f}"
-            lines.append((setting, f"{theirs['accuracy']:.3f} after {theirs['steps']}", *best, str(len(here))))
-    ten = [(f"{row['steps']}", f"{row['course'][-1][1]:.4f}", f"{row['cost']:.2f}", f"{row['accuracy']:.4f}")
-           for row in of if row["setting"] == "average 10"]  # fmt: skip
-    made = [Table("Average budget 10: how it ends", ("steps", "lambda", "test cost", "test accuracy"), tuple(ten))] if ten else []
+            lines.append((setting, f"{published['accuracy']:.3f} after {published['steps']}", *best, str(len(here))))
+    ten = [
+        (f"{row['steps']}", f"{row['course'][-1][1]:.4f}", f"{row['cost']:.2f}", f"{row['accuracy']:.4f}")
+        for row in of
+        if row["setting"] == "average 10"
+    ]
+    tables = (
+        [Table("Average budget 10: how it ends", ("steps", "lambda", "test cost", "test accuracy"), tuple(ten))] if ten else []
+    )
     head = ("setting", "the paper's best", "our best", "our last", "seeds")
     return [
-        *made,
+        *tables,
         *([Table("Validation accuracy, mean over seeds, and after how many steps", head, tuple(lines))] if lines else []),
     ]
 
@@ -178,11 +197,11 @@ def text() -> str:
         parts.append(f"### {title}")
         any_rows = False
         for name in (kind, f"{kind}_small"):
-            of = rows.read(RESULTS / f"{name}.jsonl") if kind == "progress" else found(name)
+            of = rows.read(RESULTS / f"{name}.jsonl") if kind == "progress" else done_rows(name)
             if of:
                 any_rows = True
-                made = course(of) if kind == "progress" else TABLES[kind](of)
-                parts += [f"From `results/{name}.jsonl`, {len(of)} runs.", markdown("", made).removeprefix("# \n\n").strip()]
+                tables = course(of) if kind == "progress" else TABLES[kind](of)
+                parts += [f"From `results/{name}.jsonl`, {len(of)} runs.", markdown("", tables).removeprefix("# \n\n").strip()]
                 parts += [f"![{title}](results/{path.name})" for path in drawn_for(name)]
         if not any_rows:
             parts.append("Not run yet.")
@@ -201,16 +220,21 @@ def drawn_for(name: str) -> list[Path]:
 def pictures(kind: str, name: str, of: list[Row]) -> None:
     """The figures of a plan, one for each data set; of missing features one for each share too."""
     for data in values(of, "data"):
-        here = some(of, data=data)
+        here = selected(of, data=data)
         if kind == "scatter":
             pool = Pool(tuple(here))
             if pool.curve is not None and pool.prior is not None:
-                figure = plots.frontier(pool.points("validation"), pool.points("test"), pool.curve.chosen, prior=pool.prior[1],
-                                        everything=(pool.total, None))  # fmt: skip
+                figure = plots.frontier(
+                    pool.points("validation"),
+                    pool.points("test"),
+                    pool.curve.chosen,
+                    prior=pool.prior[1],
+                    everything=(pool.total, None),
+                )
                 plots.save(figure, RESULTS / f"{name}_{data}.svg")
         elif kind == "target":
             budgets = sorted({row["task"]["budget"]["average"] for row in here})
-            marks = {f"target {b:g}": _marks(some(here, budget={"average": b})) for b in budgets}
+            marks = {f"target {b:g}": _marks(selected(here, budget={"average": b})) for b in budgets}
             plots.save(plots.targets(marks, budgets, title=data, score="score, test cases"), RESULTS / f"{name}_{data}.svg")
         elif kind == "missing":
             for share in sorted(set(values(here, "remove")) - {0.0}):
@@ -225,7 +249,7 @@ def _marks(of: list[Row]) -> tuple[list[float], list[float]]:
 
 
 def _planes(of: list[Row], title: str, path: Path) -> None:
-    curves = {label: line for label in values(of, "label") if (line := drawn(some(of, label=label))) is not None}
+    curves = {label: line for label in values(of, "label") if (line := drawn(selected(of, label=label))) is not None}
     if curves:
         plots.save(plots.frontiers(curves, of[0]["total"], title=title, score="score, test cases"), path)
 
@@ -242,7 +266,7 @@ def main() -> None:
             if kind == "progress":
                 progress.pictures(rows.read(RESULTS / f"{name}.jsonl"), name)
             else:
-                pictures(kind, name, found(name))
+                pictures(kind, name, done_rows(name))
     page = HERE / "README.md"
     page.write_text(filled(page.read_text()))
 

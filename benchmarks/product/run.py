@@ -4,7 +4,7 @@
 
 thyroid (balanced class weights), heart and digits; four average and four hard budgets; three seeds, each its own split. One
 fit serves all budgets; the paper's algorithm is fitted for each. Beside it logistic regression and gradient boosting on all
-tests, and on a static set that fits the same budget (tests by mutual information per price). Missing values are filled with
+tests, and on a static set that fits the same budget (tests by mutual information per cost). Missing values are filled with
 training means for these, so that they cannot profit from missingness; what missingness alone would tell is a row of its own,
 and for all methods the balanced accuracy is also given on those test rows of thyroid that lack no blood test, where gaps can
 tell nothing. Rows are appended to results.jsonl; what is there is not run again.
@@ -12,7 +12,6 @@ tell nothing. Rows are appended to results.jsonl; what is there is not run again
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from askwise.datasets.named import load, raw
 from askwise.evaluation import Report
 from askwise.facade import Model
 from benchmarks import rows
+from benchmarks.script import arguments, head, line
 
 HERE = Path(__file__).parent
 BUDGETS = {"thyroid": (5, 15, 25, 40), "heart": (5, 50, 120, 250), "digits": (4, 8, 16, 32)}
@@ -37,9 +37,11 @@ def one(data: str, kind: str, b: float, seed: int, seconds: float) -> rows.Row:
     if kind == "family":
         classifier = fitted(data, seed, seconds, None, "family")
         every = [(f"family {kind}", b) for kind in ("average", "hard") for b in BUDGETS[data]]
-        return {"of": [
-            {"kind": k, "b": b, **measured(data, classifier.at(budget_of(k.split()[1], b)).model_, seed)} for k, b in every
-        ]}  # fmt: skip
+        return {
+            "of": [
+                {"kind": k, "b": b, **measured(data, classifier.at(budget_of(k.split()[1], b)).model_, seed)} for k, b in every
+            ]
+        }
     return baseline(data, kind, b, seed)
 
 
@@ -52,9 +54,16 @@ def fitted(data: str, seed: int, seconds: float, budget: Budget | None, algorith
     train, validation, _ = named.splits(seed)
     fit_on = np.concatenate([train, validation])
     return CostlyClassifier(
-        costs=named.costs, setup=named.setup, derived=named.derived, reveals=named.reveals, budget=budget,
-        class_weight=WEIGHTS[data], time_limit=seconds, random_state=seed, algorithm=algorithm,
-    ).fit(named.table.iloc[fit_on], np.asarray(named.y)[fit_on])  # fmt: skip
+        costs=named.costs,
+        setup=named.setup,
+        derived=named.derived,
+        reveals=named.reveals,
+        budget=budget,
+        class_weight=WEIGHTS[data],
+        time_limit=seconds,
+        random_state=seed,
+        algorithm=algorithm,
+    ).fit(named.table.iloc[fit_on], np.asarray(named.y)[fit_on])
 
 
 def measured(data: str, model: Model, seed: int) -> rows.Row:
@@ -65,11 +74,16 @@ def measured(data: str, model: Model, seed: int) -> rows.Row:
     best = model.saturation
     whole = complete(data, problem)
     return {
-        "cost": report.cost, "most": float(report.cost_per_case.max()), "accuracy": report.accuracy,
-        "balanced_accuracy": report.balanced_accuracy, "loss": report.loss, "enough": best.cost,
+        "cost": report.cost,
+        "most": float(report.cost_per_case.max()),
+        "accuracy": report.accuracy,
+        "balanced_accuracy": report.balanced_accuracy,
+        "loss": report.loss,
+        "enough": best.cost,
         "balanced_complete": balanced(report.truth[whole], report.episodes.decision[whole]),
-        "stopped": model.facts["stopped"], "took": model.facts["seconds"],
-    }  # fmt: skip
+        "stopped": model.facts["stopped"],
+        "took": model.facts["seconds"],
+    }
 
 
 def baseline(data: str, kind: str, b: float, seed: int) -> rows.Row:
@@ -90,21 +104,26 @@ def baseline(data: str, kind: str, b: float, seed: int) -> rows.Row:
         held = static_set(X, y, split.train, b)
         X, Xt = (x[:, held[schema.owner]] for x in (X, Xt))
     weight = WEIGHTS[data]
-    model: Any = LogisticRegression(max_iter=2000, class_weight=weight) if kind == "logistic" else HistGradientBoostingClassifier(
-        class_weight=weight, random_state=seed, early_stopping=False, max_iter=100
-    )  # fmt: skip
-    said = model.fit(X, y).predict(Xt) if X.shape[1] else np.full(len(Xt), np.bincount(y).argmax())
+    model: Any = (
+        LogisticRegression(max_iter=2000, class_weight=weight)
+        if kind == "logistic"
+        else HistGradientBoostingClassifier(class_weight=weight, random_state=seed, early_stopping=False, max_iter=100)
+    )
+    predicted = model.fit(X, y).predict(Xt) if X.shape[1] else np.full(len(Xt), np.bincount(y).argmax())
     cost = schema.costs.money(int(schema.costs.cost(held[None])[0])) if kind != "missingness" else 0.0
     truth, whole = np.asarray(split.test.y), complete(data, split.test)
     return {
-        "cost": cost, "most": cost, "accuracy": float(accuracy_score(truth, said)), "balanced_accuracy": balanced(truth, said),
-        "balanced_complete": balanced(truth[whole], said[whole]),
-    }  # fmt: skip
+        "cost": cost,
+        "most": cost,
+        "accuracy": float(accuracy_score(truth, predicted)),
+        "balanced_accuracy": balanced(truth, predicted),
+        "balanced_complete": balanced(truth[whole], predicted[whole]),
+    }
 
 
-def balanced(truth: np.ndarray, said: np.ndarray) -> float:
+def balanced(truth: np.ndarray, predicted: np.ndarray) -> float:
     """Mean over the classes of the share of their cases that is told right."""
-    return float(np.mean([(said[truth == k] == k).mean() for k in np.unique(truth)]))
+    return float(np.mean([(predicted[truth == k] == k).mean() for k in np.unique(truth)]))
 
 
 def complete(data: str, problem: Problem) -> np.ndarray:
@@ -119,7 +138,7 @@ def _holes(problem: Problem) -> np.ndarray:
 
 
 def static_set(X: np.ndarray, y: np.ndarray, problem: Problem, b: float) -> np.ndarray:
-    """Tests in the order of mutual information per price, as long as the set fits the budget."""
+    """Tests in the order of mutual information per cost, as long as the set fits the budget."""
     from sklearn.feature_selection import mutual_info_classif
 
     schema = problem.schema
@@ -134,55 +153,66 @@ def static_set(X: np.ndarray, y: np.ndarray, problem: Problem, b: float) -> np.n
     return held
 
 
-def table(found: list[rows.Row]) -> str:
-    lines = [
-        "| data | what | budget | test cost | dearest case | accuracy | balanced accuracy | where nothing lacks |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    found = [{**row, **part} for row in found for part in row.get("of", [{}])]
+def table(results: list[rows.Row]) -> str:
+    lines = head("data | what | budget | test cost | dearest case | accuracy | balanced accuracy | where nothing lacks")
+    results = [{**row, **part} for row in results for part in row.get("of", [{}])]
     kinds = ("family average", "family hard", "average", "hard", "logistic", "boosting", "missingness")
-    names = {"family average": "askwise, average", "family hard": "askwise, hard", "average": "the paper's, average",
-             "hard": "the paper's, hard", "missingness": "boosting on missingness alone"}  # fmt: skip
+    names = {
+        "family average": "askwise, average",
+        "family hard": "askwise, hard",
+        "average": "the paper's, average",
+        "hard": "the paper's, hard",
+        "missingness": "boosting on missingness alone",
+    }
     for data in BUDGETS:
         for kind in kinds:
-            for b in sorted({r["b"] for r in found if r["data"] == data and r["kind"] == kind}):
-                of = [r for r in found if (r["data"], r["kind"], r["b"]) == (data, kind, b)]
+            for b in sorted({r["b"] for r in results if r["data"] == data and r["kind"] == kind}):
+                of = [r for r in results if (r["data"], r["kind"], r["b"]) == (data, kind, b)]
                 what = names.get(kind, f"{kind}, {'static set' if b else 'all tests'}")
-                cells = (data, what, b or "", rows.spread([r["cost"] for r in of], 2), f"{max(r['most'] for r in of):.2f}",
-                         rows.spread([r["accuracy"] for r in of], 4),
-                         rows.spread([r["balanced_accuracy"] for r in of], 4),
-                         rows.spread([r["balanced_complete"] for r in of], 4))  # fmt: skip
-                lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+                cells = (
+                    data,
+                    what,
+                    b or "",
+                    rows.spread([r["cost"] for r in of], 2),
+                    f"{max(r['most'] for r in of):.2f}",
+                    rows.spread([r["accuracy"] for r in of], 4),
+                    rows.spread([r["balanced_accuracy"] for r in of], 4),
+                    rows.spread([r["balanced_complete"] for r in of], 4),
+                )
+                lines.append(line(*cells))
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=45)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
-    given = parser.parse_args()
+    options = parser.parse_args()
     jobs: list[rows.Row] = []
-    for seed in range(given.seeds):
+    for seed in range(options.seeds):
         for data, budgets in BUDGETS.items():
             bases = [("logistic", 0), ("boosting", 0), *((k, b) for k in ("logistic", "boosting") for b in budgets)]
             if data == "thyroid":
                 bases.append(("missingness", 0))
             bases.append(("family", 0))
-            jobs += [{"data": data, "kind": k, "b": b, "seed": seed, "seconds": given.seconds} for k, b in bases]
+            jobs += [{"data": data, "kind": k, "b": b, "seed": seed, "seconds": options.seconds} for k, b in bases]
             jobs += [
-                {"data": data, "kind": k, "b": b, "seed": seed, "seconds": given.seconds}
+                {"data": data, "kind": k, "b": b, "seed": seed, "seconds": options.seconds}
                 for k in ("average", "hard")
                 for b in budgets
             ]
-    for row in rows.fill(given.out, jobs, one, given.processes):
+    for row in rows.fill(options.out, jobs, one, options.processes):
         for part in row.get("of", [row]):
-            print(f"{row['data']} {part['kind']} {part['b']} seed {row['seed']}: cost {part['cost']:.2f} accuracy "
-                  f"{part['accuracy']:.4f} balanced {part['balanced_accuracy']:.4f}", flush=True)  # fmt: skip
-    text = table(rows.read(given.out))
-    command = f"./dev sh python -m benchmarks.product.run --seconds {given.seconds:g}"
-    given.out.with_suffix(".md").write_text(f"Made by `{command}`: mean and deviation over seeds.\n\n{text}\n")
+            print(
+                f"{row['data']} {part['kind']} {part['b']} seed {row['seed']}: cost {part['cost']:.2f} accuracy "
+                f"{part['accuracy']:.4f} balanced {part['balanced_accuracy']:.4f}",
+                flush=True,
+            )
+    text = table(rows.read(options.out))
+    command = f"./dev sh python -m benchmarks.product.run --seconds {options.seconds:g}"
+    options.out.with_suffix(".md").write_text(f"Made by `{command}`: mean and deviation over seeds.\n\n{text}\n")
     print(text)
 
 

@@ -8,7 +8,6 @@ to *.svg and a page that shows them.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import askwise
 from askwise import plots
 from askwise.datasets.named import raw
 from askwise.evaluation import Report
+from benchmarks.script import arguments
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ["askwise", "fit", "--data", "thyroid"]
@@ -78,24 +78,24 @@ def transcript(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "thyroid")
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         text = transcript(Path(name))
         model = askwise.load(Path(name) / "thyroid.askwise")
-        shutil.copyfile(Path(name) / "thyroid.svg", given.out / "frontier.svg")
+        shutil.copyfile(Path(name) / "thyroid.svg", options.out / "frontier.svg")
     data = raw("thyroid")
     test = data.splits(0)[2]
     problem = model.problem(data.table.iloc[test], np.asarray(data.y)[test])
     report = Report(problem, model.rollout(problem))
     records = [SimpleNamespace(step=step, area=area) for step, area in model.facts["areas"]]
-    plots.save(plots.progress(records), given.out / "progress.svg")
-    plots.save(plots.bought(report), given.out / "bought.svg")
-    plots.save(plots.paths(report, unit=model.unit), given.out / "paths.svg")
-    (given.out / "transcript.txt").write_text(text)
-    (given.out / "README.md").write_text(PAGE)
+    plots.save(plots.progress(records), options.out / "progress.svg")
+    plots.save(plots.bought(report), options.out / "bought.svg")
+    plots.save(plots.paths(report, unit=model.unit), options.out / "paths.svg")
+    (options.out / "transcript.txt").write_text(text)
+    (options.out / "README.md").write_text(PAGE)
     print(text)
 
 

@@ -19,9 +19,7 @@ def points(
     side = round(problem.schema.n_tests**0.5)
     encoder = Convolutional.of(side, side, (32, 64, 128), mirror=True)
     usual = {"width": 256, "parallel_cases": 128, "prefix_share": 0.6, "prefix_power": 2}
-    return family.points(
-        problem, validation, seconds=seconds, seed=seed, threads=threads, encoder=encoder, **(usual | settings)
-    )  # fmt: skip
+    return family.points(problem, validation, seconds=seconds, seed=seed, threads=threads, encoder=encoder, **(usual | settings))
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:

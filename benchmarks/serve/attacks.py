@@ -9,7 +9,6 @@ cannot tell the good from the bad by it. `--rate` is 0, so that nothing is kept 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import multiprocessing
@@ -24,6 +23,7 @@ from urllib.parse import urlencode
 
 from askwise.facade import load
 from askwise.web.view import most_events
+from benchmarks.script import arguments
 from benchmarks.serve.client import quantile, request
 from benchmarks.serve.load import bodies, fitted
 from benchmarks.serve.process import serving
@@ -184,14 +184,14 @@ class Seen:
         return 1e3 * quantile(self.times, 0.99) if self.times else float("inf")
 
 
-async def _ask(port: int, requests: list[bytes], until: float, seen: Seen) -> None:
+async def _ask(port: int, requests: list[bytes], until: float, observed: Seen) -> None:
     """One client. An answer that does not come counts as one that came at the end, and as a failure."""
     i, began = 0, 0.0
     while time.perf_counter() < until:
         try:
             reader, writer = await asyncio.open_connection(HOST, port)
         except OSError:
-            seen.failed += 1
+            observed.failed += 1
             await asyncio.sleep(0.05)
             continue
         try:
@@ -200,22 +200,22 @@ async def _ask(port: int, requests: list[bytes], until: float, seen: Seen) -> No
                 i += 1
                 head = await asyncio.wait_for(_answer(reader), until - began + 5)
                 if head.startswith(b"HTTP/1.1 200"):
-                    seen.times.append(time.perf_counter() - began)
+                    observed.times.append(time.perf_counter() - began)
                 else:
-                    seen.failed += 1
+                    observed.failed += 1
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            seen.failed += 1
-            seen.times.append(time.perf_counter() - began)
+            observed.failed += 1
+            observed.times.append(time.perf_counter() - began)
         finally:
             writer.close()
 
 
-async def turn(port: int, requests: list[bytes], seconds: float, seen: Seen) -> None:
+async def turn(port: int, requests: list[bytes], seconds: float, observed: Seen) -> None:
     """All honest clients, for a while."""
     began = time.perf_counter()
     shifted = [requests[k:] + requests[:k] for k in range(CLIENTS)]
-    await asyncio.gather(*(_ask(port, mine, began + seconds, seen) for mine in shifted))
-    seen.seconds += time.perf_counter() - began
+    await asyncio.gather(*(_ask(port, own, began + seconds, observed) for own in shifted))
+    observed.seconds += time.perf_counter() - began
 
 
 def measured(kind: str, at: Target, requests: list[bytes], seconds: float, rounds: int) -> tuple[Seen, Seen]:
@@ -251,32 +251,32 @@ HEAD = """| attack | per second, undisturbed | attacked | share | p99 in ms, und
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each attack, and as long without it")
     parser.add_argument("--only", nargs="+", choices=ATTACKS, default=list(ATTACKS), metavar="NAME", help=", ".join(ATTACKS))
     parser.add_argument("--model", type=Path, help="a model called fifty.askwise; without it one is fitted")
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     lines = [HEAD]
     with tempfile.TemporaryDirectory() as folder:
-        model = given.model or Path(folder) / "fifty.askwise"
-        if given.model is None:
+        model = options.model or Path(folder) / "fifty.askwise"
+        if options.model is None:
             fitted(model)
         requests = [request(f"/api/models/{model.stem}/next", body) for body in bodies(model, 400)]
         loaded = load(model)
         print(HEAD, flush=True)
-        for kind in given.only:
+        for kind in options.only:
             with serving(model) as (port, _):  # a new one for each
                 at = Target(port, model.stem, loaded.schema.tests[0], most_events(loaded))
-                lines.append(row(kind, *measured(kind, at, requests, given.seconds, ROUNDS)))
+                lines.append(row(kind, *measured(kind, at, requests, options.seconds, ROUNDS)))
             print(lines[-1], flush=True)
-    if given.out:
+    if options.out:
         words = (
             "8 honest clients, while each attack runs and undisturbed, in turns. Kept: no answer failed, at least "
             f"{LIMITS['rate']:.0%} of the rate, and a p99 below {LIMITS['p99']:g} times the undisturbed one.\n\n"
             "    ./dev sh python -m benchmarks.serve.attacks --out benchmarks/serve/attacks.md\n"
         )
-        given.out.write_text("\n".join(["# Attacks on the service", "", words, *lines]) + "\n")
+        options.out.write_text("\n".join(["# Attacks on the service", "", words, *lines]) + "\n")
 
 
 if __name__ == "__main__":

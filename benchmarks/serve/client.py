@@ -37,7 +37,7 @@ async def turn(port: int, requests: list[bytes], clients: int, seconds: float, m
     times: list[float] = []
     began = time.perf_counter()
     shifted = [requests[k % len(requests) :] + requests[: k % len(requests)] for k in range(clients)]
-    await asyncio.gather(*(one(port, mine, began + seconds, most, times) for mine in shifted))
+    await asyncio.gather(*(one(port, own, began + seconds, most, times) for own in shifted))
     return times, time.perf_counter() - began
 
 
@@ -53,15 +53,15 @@ def quantile(times: list[float], q: float) -> float:
 
 def measure(port: int, clients: int, seconds: float, most: int, bodies: dict[str, list[str]]) -> dict[str, dict[str, float]]:
     """By path: answers per second and latency in ms."""
-    requests = {path: [request(path, body) for body in some] for path, some in bodies.items()}
+    requests = {path: [request(path, body) for body in part] for path, part in bodies.items()}
     times: dict[str, list[float]] = {path: [] for path in bodies}
     spent = dict.fromkeys(bodies, 0.0)
     for path in bodies:  # warm
         asyncio.run(turn(port, requests[path], clients, 0.2, most))
     for _ in range(SLICES):
         for path in bodies:
-            some, took = asyncio.run(turn(port, requests[path], clients, seconds / SLICES, max(most // SLICES, 1)))
-            times[path] += some
+            part, took = asyncio.run(turn(port, requests[path], clients, seconds / SLICES, max(most // SLICES, 1)))
+            times[path] += part
             spent[path] += took
     return {
         path: {
@@ -71,7 +71,7 @@ def measure(port: int, clients: int, seconds: float, most: int, bodies: dict[str
             "p99_ms": round(1e3 * quantile(times[path], 0.99), 3),
         }
         for path in bodies
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ Needs psutil.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from benchmarks.script import arguments, publish
 from benchmarks.serve.process import serving
 
 NEXT, ECHO = "/api/models/fifty/next", "/api/echo"
@@ -49,34 +49,38 @@ def bodies(path: Path, n: int) -> list[str]:
     """Cases on their way: what was asked is answered, up to a random point."""
     from askwise.facade import load
 
-    model, rng, made = load(path), np.random.default_rng(1), []
-    while len(made) < n:
-        session = model.session(case_id=f"case {len(made)}")
+    model, rng, bodies = load(path), np.random.default_rng(1), []
+    while len(bodies) < n:
+        session = model.session(case_id=f"case {len(bodies)}")
         while (test := session.next().test) is not None:
-            made.append(json.dumps({"case_id": session.case_id, "answers": session.answers}))
+            bodies.append(json.dumps({"case_id": session.case_id, "answers": session.answers}))
             session.tell(test, round(float(np.clip(rng.normal(), -2, 2)), 3))
-        made.append(json.dumps({"case_id": session.case_id, "answers": session.answers}))
-    return made[:n]
+        bodies.append(json.dumps({"case_id": session.case_id, "answers": session.answers}))
+    return bodies[:n]
 
 
 def measured(port: int, clients: int, seconds: float, most: int, sent: dict[str, list[str]]) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.serve.client", str(port), str(clients), str(seconds), str(most)]
     done = subprocess.run(command, input=json.dumps(sent), capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    results: dict[str, Any] = json.loads(done.stdout)
+    return results
 
 
 def load(model: Path, seconds: float) -> list[dict[str, Any]]:
     sent, rows = bodies(model, 400), []
     with serving(model, "--echo") as (port, _):
         for clients in (1, 8, 64):
-            found = measured(port, clients, seconds, 10**9, {NEXT: sent, ECHO: sent})
-            mine, echo = found[NEXT], found[ECHO]
-            rows.append({
-                "clients": clients, "decisions": mine, "echo": echo,
-                "share_of_echo": round(mine["per_second"] / echo["per_second"], 3),
-                "p99_of_echo": round(mine["p99_ms"] / echo["p99_ms"], 3),
-            })  # fmt: skip
+            results = measured(port, clients, seconds, 10**9, {NEXT: sent, ECHO: sent})
+            decisions, echo = results[NEXT], results[ECHO]
+            rows.append(
+                {
+                    "clients": clients,
+                    "decisions": decisions,
+                    "echo": echo,
+                    "share_of_echo": round(decisions["per_second"] / echo["per_second"], 3),
+                    "p99_of_echo": round(decisions["p99_ms"] / echo["p99_ms"], 3),
+                }
+            )
             print(json.dumps(rows[-1]), flush=True)
     return rows
 
@@ -85,12 +89,12 @@ def memory(model: Path, requests: int, parts: int = 10) -> dict[str, Any]:
     """The memory of the server after each tenth of the requests; flat means that it does not grow after the first."""
     sent = bodies(model, 400)
     with serving(model) as (port, process):
-        watched, seen = psutil.Process(process.pid), []
+        watched, mebibytes = psutil.Process(process.pid), []
         for _ in range(parts):
             measured(port, 8, 3600, requests // parts, {NEXT: sent})
-            seen.append(round(watched.memory_info().rss / 2**20, 2))
-            print(f"memory {seen[-1]} MiB", flush=True)
-    return {"requests": requests, "MiB": seen, "growth": round(seen[-1] / seen[0] - 1, 4)}
+            mebibytes.append(round(watched.memory_info().rss / 2**20, 2))
+            print(f"memory {mebibytes[-1]} MiB", flush=True)
+    return {"requests": requests, "MiB": mebibytes, "growth": round(mebibytes[-1] / mebibytes[0] - 1, 4)}
 
 
 def start(model: Path, repeat: int = 5) -> dict[str, Any]:
@@ -108,20 +112,20 @@ def start(model: Path, repeat: int = 5) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=10.0, help="for each number of clients and each of the two addresses")
     parser.add_argument("--requests", type=int, default=200_000, help="of the test of memory; 0 leaves it out")
     parser.add_argument("--model", type=Path, help="a model called fifty.askwise; without it one is fitted")
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        model = given.model or Path(folder) / "fifty.askwise"
-        if given.model is None:
+        model = options.model or Path(folder) / "fifty.askwise"
+        if options.model is None:
             fitted(model)
         began = start(model)
         print(json.dumps(began), flush=True)
-        rows = load(model, given.seconds)
-        grown = memory(model, given.requests) if given.requests else None
+        rows = load(model, options.seconds)
+        grown = memory(model, options.requests) if options.requests else None
     kept = {
         "share_of_echo": all(row["share_of_echo"] >= LIMITS["share_of_echo"] for row in rows),
         "p99_of_echo_at_8": rows[1]["p99_of_echo"] <= LIMITS["p99_of_echo_at_8"],
@@ -129,9 +133,7 @@ def main() -> None:
         "start": began["median_s"] <= LIMITS["start_s"] and not began["torch"],
     }
     result = {"start": began, "load": rows, "memory": grown, "limits": LIMITS, "kept": kept}
-    print(json.dumps(result, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    publish(result, options.out)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ def serving(*argv: object, log: Path | None = None) -> Iterator[tuple[int, subpr
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
-            found = re.search(r"http://[^/]+:(\d+)", line)
-            if found is None:
+            match = re.search(r"http://[^/]+:(\d+)", line)
+            if match is None:
                 raise RuntimeError(f"it did not start: {line}")
-            yield int(found[1]), process
+            yield int(match[1]), process
         finally:
             process.terminate()
             process.wait(20)

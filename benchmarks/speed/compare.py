@@ -12,7 +12,6 @@ thread.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -25,6 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.script import arguments, publish
+
+ROOT = Path(__file__).parents[2]
 ROWS, TESTS = 2_000, 20
 WORK = ("family_training", "paper_training", "predict", "predict_one_case", "session_steps")
 START = {"import": ["-c", "import askwise"], "help": ["-m", "askwise", "--help"]}
@@ -91,7 +93,7 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self.environment = {**os.environ, **one_thread, "PYTHONPATH": str(folder.resolve() / "src")}
+        self.environment = {**os.environ, **one_thread, "PYTHONPATH": f"{folder.resolve() / 'src'}{os.pathsep}{ROOT}"}
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", __file__, "--child"],
             env=self.environment,
@@ -155,7 +157,7 @@ def summary(pairs: list[tuple[float, float]], limit: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("checkouts", nargs="*", type=Path, metavar="OLD NEW")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", nargs="+", choices=[*WORK, *START], default=[*WORK, *START])
@@ -171,9 +173,7 @@ def main() -> None:
     result = compared(old, new, options.rounds, options.only)
     old.close()
     new.close()
-    print(json.dumps(result, indent=1))
-    if options.out:
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    publish(result, options.out)
 
 
 if __name__ == "__main__":

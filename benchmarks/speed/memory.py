@@ -19,6 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.script import arguments, publish
+
 COLUMNS = 50
 FEW = 1_000
 LIMIT = 3.0
@@ -56,7 +58,7 @@ def child(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
     from askwise import AverageBudget, CostlyClassifier, cli, load
     from askwise.tables.reading import read_table
 
-    file, model, found = folder / f"{rows}.csv", folder / "model.askwise", {}
+    file, model, result = folder / f"{rows}.csv", folder / "model.askwise", {}
     if work == "model":
         few = table(2_000, "frame")
         CostlyClassifier(budget=AverageBudget(5), algorithm="paper", time_limit=2 * SECONDS, random_state=0).fit(
@@ -67,12 +69,12 @@ def child(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
         X.assign(y=target(X)).to_csv(file, index=False, float_format="%.6g")
     elif kind == "csv":
         if work == "read":
-            found["rows"] = len(read_table(file))
+            result["rows"] = len(read_table(file))
         elif work == "fit":
             words = f"--target y --average-budget 5 --algorithm paper --time-limit {SECONDS} --quiet --out".split()
-            found["exit"] = cli.main(["fit", str(file), *words, str(folder / "fitted.askwise")])
+            result["exit"] = cli.main(["fit", str(file), *words, str(folder / "fitted.askwise")])
         else:
-            found["exit"] = cli.main(["predict", str(model), str(file), "--out", str(folder / "decisions.csv")])
+            result["exit"] = cli.main(["predict", str(model), str(file), "--out", str(folder / "decisions.csv")])
     else:
         X = table(rows, kind)
         if work == "fit":
@@ -80,46 +82,44 @@ def child(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
         elif work == "predict":
             load(model).predict(X)
         else:
-            found["tests_per_case"] = sum(map(len, load(model).acquire(X).tests)) / rows
-    return {**found, "peak": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+            result["tests_per_case"] = sum(map(len, load(model).acquire(X).tests)) / rows
+    return {**result, "peak": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
 def peak(rows: int, kind: str, work: str, folder: Path) -> dict[str, Any]:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.speed.memory", "--rows", str(rows), "--child", kind, work, str(folder)]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    found: dict[str, Any] = json.loads(said.splitlines()[-1])
-    return found
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    result: dict[str, Any] = json.loads(output.splitlines()[-1])
+    return result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child:
-        kind, work, folder = given.child
-        print(json.dumps(child(given.rows, kind, work, Path(folder))))
+    options = parser.parse_args()
+    if options.child:
+        kind, work, folder = options.child
+        print(json.dumps(child(options.rows, kind, work, Path(folder))))
         return
-    result: dict[str, Any] = {"rows": given.rows, "columns": COLUMNS, "limit": LIMIT}
+    result: dict[str, Any] = {"rows": options.rows, "columns": COLUMNS, "limit": LIMIT}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         peak(FEW, "frame", "model", folder)
-        for rows in (FEW, given.rows):
+        for rows in (FEW, options.rows):
             peak(rows, "frame", "write", folder)
-        result["csv_file_mb"] = round((folder / f"{given.rows}.csv").stat().st_size / 1e6)
+        result["csv_file_mb"] = round((folder / f"{options.rows}.csv").stat().st_size / 1e6)
         for kind, works in WORK.items():
-            size = (given.rows - FEW) * COLUMNS * (4 if kind == "array" else 8)
+            size = (options.rows - FEW) * COLUMNS * (4 if kind == "array" else 8)
             result[kind] = {"data_mb": round(size / 1e6)}
             for work in works:
-                found = peak(given.rows, kind, work, folder)
-                ratio = (found.pop("peak") - peak(FEW, kind, work, folder)["peak"]) / size
-                result[kind][work] = {"ratio": round(ratio, 2), "kept": ratio <= LIMIT, **found}
+                most = peak(options.rows, kind, work, folder)
+                ratio = (most.pop("peak") - peak(FEW, kind, work, folder)["peak"]) / size
+                result[kind][work] = {"ratio": round(ratio, 2), "kept": ratio <= LIMIT, **most}
                 print(kind, work, result[kind][work], file=sys.stderr, flush=True)
-    print(json.dumps(result, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    publish(result, options.out)
 
 
 if __name__ == "__main__":

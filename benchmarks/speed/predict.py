@@ -8,8 +8,6 @@ trained and made to go on.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from pathlib import Path
@@ -23,6 +21,7 @@ from askwise.core.problem import Problem, Schema
 from askwise.family.config import FamilyConfig
 from askwise.family.train import FamilyTrainer
 from askwise.paper.numpy_network import DenseValues
+from benchmarks.script import arguments, publish
 
 
 def papers(schema: Schema, rng: np.random.Generator) -> Policy:
@@ -65,19 +64,17 @@ def timed(policy: Policy, problem: Problem, repeat: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rng = np.random.default_rng(0)
     schema = Schema.build([f"x{i}" for i in range(50)], [0, 1])
     X = rng.normal(size=(50_000, 50))
     problem = Problem.build(schema, X, (X[:, 0] > 0).astype(int))
     policies = {"paper": papers(schema, rng), "family": familys(problem)}
-    result = {"cases": len(problem), **{name: timed(policy, problem, given.repeat) for name, policy in policies.items()}}
-    print(json.dumps(result, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    result = {"cases": len(problem), **{name: timed(policy, problem, options.repeat) for name, policy in policies.items()}}
+    publish(result, options.out)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ Whole processes, which take turns, so that a busy machine slows all of them. The
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from benchmarks.script import arguments, publish
 
 SIDES = {
     "empty": [sys.executable, "-c", "pass"],
@@ -37,23 +37,21 @@ def summary(times: list[float]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     for command in SIDES.values():
         seconds(command)  # files come into the cache, compiled modules into __pycache__
     times: dict[str, list[float]] = {name: [] for name in SIDES}
-    for _ in range(given.repeat):
+    for _ in range(options.repeat):
         for name, command in SIDES.items():
             times[name].append(seconds(command))
     result: dict[str, Any] = {name: summary(of) for name, of in times.items()}
     for name, limit in LIMITS.items():
         result[name] |= {"limit_s": limit, "kept": result[name]["median_s"] < limit}
     result["torch_after_import"] = False  # otherwise `seconds` had raised
-    print(json.dumps(result, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    publish(result, options.out)
 
 
 if __name__ == "__main__":

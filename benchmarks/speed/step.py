@@ -8,9 +8,7 @@ each comparison take turns, so that a busy machine slows both.
 
 from __future__ import annotations
 
-import argparse
 import copy
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -24,6 +22,7 @@ from askwise.core.budget import AverageBudget
 from askwise.core.problem import Problem, Schema
 from askwise.paper.config import TrainConfig
 from askwise.paper.train import Trainer
+from benchmarks.script import arguments, publish
 
 
 def trainer() -> Trainer:
@@ -33,15 +32,15 @@ def trainer() -> Trainer:
     y = (X[:, :5].sum(1) > 0).astype(int)
     schema = Schema.build([f"x{i}" for i in range(50)], [0, 1])
     problem = Problem.build(schema, X, y)
-    made = Trainer(problem, problem.take(np.arange(1_000)), AverageBudget(10), TrainConfig(pretrain_steps=0))
-    made.advance()
-    assert not made.pretraining
-    return made
+    ready = Trainer(problem, problem.take(np.arange(1_000)), AverageBudget(10), TrainConfig(pretrain_steps=0))
+    ready.advance()
+    assert not ready.pretraining
+    return ready
 
 
-def products(made: Trainer, states: torch.Tensor) -> Callable[[], None]:
+def products(ready: Trainer, states: torch.Tensor) -> Callable[[], None]:
     """Target forward, forward, backward and Adam on states that are already there, and nothing else."""
-    network, target = copy.deepcopy(made.network), copy.deepcopy(made.target)
+    network, target = copy.deepcopy(ready.network), copy.deepcopy(ready.target)
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-4, fused=True)
 
     def once() -> None:
@@ -77,36 +76,36 @@ def summary(ours: list[float], reference: list[float]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    torch.set_num_threads(given.threads)
-    made = trainer()
-    S = made.config.batch_steps
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    ready = trainer()
+    S = ready.config.batch_steps
     gradient = in_turns(
-        given.repeat, ours=lambda: made._learn(made.memory.sample(S, made.rng)), products=products(made, torch.randn(S, 100))
+        options.repeat,
+        ours=lambda: ready._learn(ready.memory.sample(S, ready.rng)),
+        products=products(ready, torch.randn(S, 100)),
     )
-    some = torch.randn(made.config.parallel_cases, 100)
+    states = torch.randn(ready.config.parallel_cases, 100)
 
     def forward() -> None:
         with torch.inference_mode():
-            made.network(some)
+            ready.network(states)
 
-    environment = in_turns(4 * given.repeat, ours=made._act, products=forward)
-    per_episode = made.memory.row.itemsize + made.memory.length.itemsize
+    environment = in_turns(4 * options.repeat, ours=ready._act, products=forward)
+    per_episode = ready.memory.row.itemsize + ready.memory.length.itemsize
     result = {
-        "threads": given.threads,
+        "threads": options.threads,
         "torch": torch.__version__,
-        "gradient_step": summary(**{"ours": gradient["ours"], "reference": gradient["products"]}),
-        "environment_step": summary(**{"ours": environment["ours"], "reference": environment["products"]}),
-        "bytes_per_stored_step": made.memory.bytes_per_step,
+        "gradient_step": summary(gradient["ours"], gradient["products"]),
+        "environment_step": summary(environment["ours"], environment["products"]),
+        "bytes_per_stored_step": ready.memory.bytes_per_step,
         "bytes_per_stored_episode_besides": per_episode,
     }
-    print(json.dumps(result, indent=1))
-    if given.out:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    publish(result, options.out)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ from benchmarks.known_optima.small_problems import KINDS, small_problem
 
 
 def test_one_problem_of_the_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(family, "CONFIG", replace(family.CONFIG, max_steps=40, width=16, cases=32))
+    monkeypatch.setattr(family, "CONFIG", replace(family.CONFIG, max_steps=40, width=16, parallel_cases=32))
     row = family.one(1)
-    assert len(row["price"]) == len(row["hard"]) == 10
-    assert all(regret >= -1e-9 for regret in row["price_absolute"] + row["hard_absolute"])  # nothing is better than the optimum
+    assert len(row["tradeoff"]) == len(row["hard"]) == 10
+    assert all(
+        regret >= -1e-9 for regret in row["tradeoff_absolute"] + row["hard_absolute"]
+    )  # nothing is better than the optimum
     assert "| 1 | setup | 3 |" in family.table([{"seed": 1, **row}])
 
 

@@ -58,7 +58,7 @@ def test_contradictions_are_refused(first, second, words):
     assert [w for w in words if w not in message] == [], message
 
 
-@pytest.mark.parametrize(("make", "name"), [(Tradeoff, "lambda"), (AverageBudget, "average"), (HardBudget, "hard")])
+@pytest.mark.parametrize(("make", "name"), [(Tradeoff, "tradeoff"), (AverageBudget, "average"), (HardBudget, "hard")])
 @pytest.mark.parametrize(
     "value", [-1, -0.1, float("nan"), float("inf"), -np.inf, "much", None, np.float32("nan"), Decimal("nan")]
 )

@@ -237,11 +237,11 @@ ONES = {"a": 1, "bee": 1}
         ((AB, {"a": 1, "bee": None}), ["'bee'", "None"]),
         ((AB, {"a": 1, "bee": "1/0"}), ["'bee'", "1/0"]),
         ((AB, {"a": 1}), ["'bee'", "no cost"]),
-        ((AB, {**ONES, "be": 1}), ["price list", "'be'", "did you mean 'bee'"]),
-        ((AB, {**ONES, "zzz": 1}), ["price list", "'zzz'", "there are 'a', 'bee'"]),
-        ((AB, {"a": "1.5e-12", "bee": 1e15}), ["prices", "round"]),
+        ((AB, {**ONES, "be": 1}), ["list of costs", "'be'", "did you mean 'bee'"]),
+        ((AB, {**ONES, "zzz": 1}), ["list of costs", "'zzz'", "there are 'a', 'bee'"]),
+        ((AB, {"a": "1.5e-12", "bee": 1e15}), ["costs", "round"]),
         ((AB, {"a": 1e-20, "bee": 1}), ["'a'", "1e-20", "1e-12 to 1e15"]),
-        ((["a"], {"a": "1.23456789012e-12"}), ["prices", "round"]),
+        ((["a"], {"a": "1.23456789012e-12"}), ["costs", "round"]),
         ((AB, ONES, {"draw": ("1e400", ["a"])}), ["'draw'", "1e400", "1e-12 to 1e15"]),
         ((AB, ONES, {"draw": (-2, ["a"])}), ["'draw'", "-2"]),
         ((AB, ONES, {"draw": (float("nan"), ["a"])}), ["'draw'", "nan"]),
@@ -258,7 +258,7 @@ ONES = {"a": 1, "bee": 1}
         ((["a", "b", "c"], {}, None, {"a": ["b"], "b": ["c"], "c": ["a"]}), ["circle"]),
     ],
 )
-def test_a_wrong_price_list_is_refused_in_one_sentence(arguments, words):
+def test_a_wrong_list_of_costs_is_refused_in_one_sentence(arguments, words):
     with pytest.raises(InputError) as caught:
         CostFunction.build(arguments[0], CostSpec(*arguments[1:]))
     message = str(caught.value)

@@ -129,23 +129,14 @@ class Either(Constraint):
     def plain(self, value: Any) -> Any:
         return next(constraint for constraint in self.constraints if constraint.allows(value)).plain(value)
 
-
-class OrNone(Constraint):
-    """What another constraint allows, or None."""
-
-    def __init__(self, constraint: Constraint) -> None:
-        self.constraint = constraint
-        self.words = f"{constraint.words}, or None"
-
-    def allows(self, value: Any) -> bool:
-        return value is None or self.constraint.allows(value)
-
-    def plain(self, value: Any) -> Any:
-        return None if value is None else self.constraint.plain(value)
-
     def advice(self, value: Any) -> str:
-        advice = self.constraint.advice(value)
-        return f"{advice}, or None" if advice.startswith("it must") else advice
+        guesses = (constraint.advice(value) for constraint in self.constraints if isinstance(constraint, OneOf))
+        return next((guess for guess in guesses if guess.startswith("did")), super().advice(value))
+
+
+def OrNone(constraint: Constraint) -> Either:
+    """What another constraint allows, or None."""
+    return Either(constraint, Instance(type(None), "None"))
 
 
 Count = Annotated[int, Whole()]

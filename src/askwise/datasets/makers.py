@@ -62,15 +62,8 @@ def _heart(source: Source) -> Fields:
     lines = source.built_in_rows()
     labels = ["healthy" if line[-1].strip() == "0" else "ill" for line in lines]
     costs, setup = turney(_HEART, DEAR["heart"])
-    return _with_random_split(
-        [line[:-1] for line in lines],
-        _HEART,
-        labels,
-        ("healthy", "ill"),
-        costs=costs,
-        setup=setup,
-        categorical=("cp", "restecg", "thal"),
-    )
+    table, codes = [line[:-1] for line in lines], ("cp", "restecg", "thal")
+    return _with_random_split(table, _HEART, labels, ("healthy", "ill"), costs=costs, setup=setup, categorical=codes)
 
 
 def _hepatitis(source: Source) -> Fields:
@@ -106,13 +99,12 @@ def _miniboone(source: Source) -> Fields:
     X, y = read_miniboone(source.path())
     kept = X[:, 0] > -900
     X, y = X[kept], y[kept]
-    return {
-        "X": X,
-        "columns": tuple(f"p{i}" for i in range(X.shape[1])),
-        "y": _named(y, ("background", "signal")),
-        "classes": ("background", "signal"),
-        "splits": lambda seed: shuffled(np.arange(len(X)), (45_359, 19_439, 64_798), seed),
-    }
+    return _particles(X, y, lambda seed: shuffled(np.arange(len(X)), (45_359, 19_439, 64_798), seed))
+
+
+def _particles(X: Floats, y: Ints, splits: Callable[[int], list[Rows]]) -> Fields:
+    classes = ("background", "signal")
+    return _fields(X, tuple(f"p{i}" for i in range(X.shape[1])), _named(y, classes), classes, splits)
 
 
 def read_miniboone(path: Path) -> tuple[Floats, Ints]:
@@ -132,25 +124,14 @@ def _miniboone_tiny(source: Source) -> Fields:
     stored = source.arrays("X", "y", "split")
     kept = stored["X"][:, 0] > -900
     X, y, part = (stored[name][kept] for name in ("X", "y", "split"))
-    return {
-        "X": X,
-        "columns": tuple(f"p{i}" for i in range(X.shape[1])),
-        "y": _named(y, ("background", "signal")),
-        "classes": ("background", "signal"),
-        "splits": lambda seed: [np.flatnonzero(part == p) for p in ("train", "validation", "test")],
-    }
+    return _particles(X, y, lambda seed: [np.flatnonzero(part == p) for p in ("train", "validation", "test")])
 
 
 def _forest(source: Source) -> Fields:
     stored = source.arrays("X", "y")
-    n = len(stored["X"])
-    return {
-        "X": stored["X"],
-        "columns": _FOREST,
-        "y": _named(stored["y"], _TREES),
-        "classes": _TREES,
-        "splits": lambda seed: shuffled(np.arange(n), (200_000, 81_012, 300_000), seed),
-    }
+    rows = np.arange(len(stored["X"]))
+    y = _named(stored["y"], _TREES)
+    return _fields(stored["X"], _FOREST, y, _TREES, lambda seed: shuffled(rows, (200_000, 81_012, 300_000), seed))
 
 
 def _images(source: Source) -> Fields:
@@ -165,7 +146,7 @@ def _images(source: Source) -> Fields:
         return [*shuffled(rest, (len(rest) - 10_000, 10_000), seed), np.flatnonzero(test)]
 
     columns = tuple(f"px_{r}_{c}" for r in range(side) for c in range(side))
-    return {"X": stored["X"], "columns": columns, "y": y, "classes": classes, "splits": splits, "scaling": "one"}
+    return _fields(stored["X"], columns, y, classes, splits, scaling="one")
 
 
 def _ann_thyroid(source: Source) -> Fields:
@@ -184,16 +165,7 @@ def _ann_thyroid(source: Source) -> Fields:
         return [*(rest[part] for part in stratified(y[rest], (0.8, 0.2), seed)), np.flatnonzero(test)]
 
     costs, setup = turney(_ANN_THYROID, DEAR["ann_thyroid"], tuple(_FTI))
-    return {
-        "X": X,
-        "columns": _ANN_THYROID,
-        "y": _named(y, classes),
-        "classes": classes,
-        "splits": splits,
-        "costs": costs,
-        "setup": setup,
-        "derived": _FTI,
-    }
+    return _fields(X, _ANN_THYROID, _named(y, classes), classes, splits, costs=costs, setup=setup, derived=_FTI)
 
 
 def _nhanes(source: Source) -> Fields:
@@ -219,14 +191,13 @@ def _with_random_split(
     """The fields of a set without an official split."""
     data = X if isinstance(X, np.ndarray) else np.array(X, np.float64)
     labels = np.asarray(y)
-    return {
-        "X": data,
-        "columns": columns,
-        "y": labels,
-        "classes": classes,
-        "splits": lambda s: stratified(labels, shares, s),
-        **more,
-    }
+    return _fields(data, columns, labels, classes, lambda seed: stratified(labels, shares, seed), **more)
+
+
+def _fields(
+    X: Array, columns: tuple[str, ...], y: Array, classes: tuple[Any, ...], splits: Callable[[int], list[Rows]], **more: Any
+) -> Fields:
+    return {"X": X, "columns": columns, "y": y, "classes": classes, "splits": splits, **more}
 
 
 def _named(codes: Array, classes: Sequence[str]) -> Array:

@@ -48,7 +48,7 @@ def measured(fitted, model):
     import pandas as pd
 
     X, y = rows()
-    kept = fitted._rows(y, 0)[1]
+    kept = fitted.validation_rows_
     problem = model.problem(pd.DataFrame(X[kept], columns=list(PRICES)), y[kept])
     return family.halves(problem)[1]
 

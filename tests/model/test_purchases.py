@@ -15,7 +15,7 @@ from askwise.model.purchases import usage
 
 def test_shares_are_those_of_the_rows_it_was_measured_on(free, frame):
     model = free.model_
-    kept = free._rows(np.asarray(frame[1]), 0)[1]
+    kept = free.validation_rows_
     report = model.acquire(frame[0].iloc[kept])
     found = usage(model)
     assert found.rows == len(kept)

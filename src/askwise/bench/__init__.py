@@ -1,6 +1,7 @@
 """Comparing methods: a plan in TOML, its tasks, each in a process of its own, here or on a Dask cluster, and a row for each.
 
 task: one task of a plan, as data
+rows: the file of rows
 plan_values: what values a plan may hold, as constraints
 plan_settings: the settings of a plan, each with its default
 own_table: a table of one's own in a plan
@@ -10,13 +11,11 @@ split_files: the data of a task as one file
 metrics: the figures of a row
 execution: what one task does
 fork_server: a process of its own for each task
-rows: the file of rows
 engine: where tasks run, here or on a cluster
 run: all of it together, behind `askwise bench`
 gathering: rows of several files, checked
 entries: rows by data set and method
 tables: the tables of a page about rows
-report_pictures: its pictures
 repeating: its last section, how to repeat it
 report: that page, behind `askwise bench report`
 """

@@ -2,5 +2,4 @@
 
 engines: the words that name where work runs, and how many cores this process may use
 client: connects to a cluster, sends data once, hands out jobs and gives their results as they end
-worker: what a job finds on its worker: the data that was sent, as a file
 """

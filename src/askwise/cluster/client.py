@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from askwise.cluster.engines import DASK, ONE_THREAD
 from askwise.errors import InputError
+from askwise.files import write_whole
 
 RETRIES = 3  # of a job that could not be begun; Dask itself runs those of a worker that died again
 AHEAD = 2  # jobs for each thread of the cluster that are handed over at a time
+KEPT = 8  # files of data on a worker
 PATIENCE = 30  # seconds to find a scheduler, and a worker
 # A cluster on this machine shares its cores with the jobs: nobody looks at what it would watch of itself all the time. And its
 # workers keep the memory that they free for the next arrays: giving it back each time, Dask's way, doubles the time of scoring.
@@ -71,16 +75,12 @@ class Cluster:
         """
         import dask
 
-        from askwise.cluster.worker import same
-
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # it is meant
-            return self.client.submit(same, data, key=f"askwise-data-{uuid.uuid4().hex}", retries=RETRIES)
+            return self.client.submit(_same, data, key=f"askwise-data-{uuid.uuid4().hex}", retries=RETRIES)
 
     def submit(self, function: Callable[..., Any], sent: Any, *arguments: Any, retries: int = 0) -> Any:
         """A future of `function(path, *arguments)` on some worker, where the file of this path holds the data that was sent."""
-        from askwise.cluster.worker import call
-
-        return self.client.submit(call, function, sent, sent.key, arguments, pure=False, retries=retries)
+        return self.client.submit(_call, function, sent, sent.key, arguments, pure=False, retries=retries)
 
     def results(self, jobs: Sequence[Any], submit: Callable[[Any], Any], span: int | None = None) -> Iterator[tuple[int, Any]]:
         """Number and result of each job, or the exception that it came to, in the order in which they end.
@@ -126,3 +126,32 @@ def in_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
         while turn in early:
             yield turn, early.pop(turn)
             turn += 1
+
+
+# ---------------------------------------------------------------------- on a worker
+
+
+def _same(data: bytes) -> bytes:
+    """A job whose result is data that other jobs need."""
+    return data
+
+
+def _call(function: Callable[..., Any], data: bytes, name: str, arguments: tuple[Any, ...]) -> Any:
+    """Calls a function with the file of the data, and its other arguments."""
+    return function(_file_of(data, name), *arguments)
+
+
+def _file_of(data: bytes, name: str) -> Path:
+    """A file with the data, where the worker keeps its files, which Dask removes when it ends; only the latest few are kept."""
+    from distributed import get_worker
+
+    path = Path(get_worker().local_directory) / f"askwise-{name}"
+    if path.exists():
+        os.utime(path)
+    else:
+        write_whole(path, data)
+    # every thread may be about to read one
+    most = max(KEPT, 2 * get_worker().state.nthreads)
+    for old in sorted(path.parent.glob("askwise-*"), key=lambda p: p.stat().st_mtime)[:-most]:
+        old.unlink(missing_ok=True)
+    return path

@@ -38,7 +38,7 @@ def test_later_levels_win_and_limits_of_rows_for_each_part_by_itself() -> None:
 
 @pytest.mark.parametrize("seeds", [True, 0, -1, 1.5, [], [0, 0], [-1], [True], "2", None])
 def test_seeds_that_are_none(seeds: object) -> None:
-    with pytest.raises(InputError, match="`seeds` is .*; it must be a number of seeds, or a list of different whole numbers"):
+    with pytest.raises(InputError, match=r"`seeds` is .*; it must be a number of seeds, or a list of different whole numbers"):
         joined({"seeds": seeds})
 
 

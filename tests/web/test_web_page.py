@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from askwise.session.next_steps import next_steps
 from askwise.web import view
 
 CASE = {"pressure": "0.4", "smoker": "true", "colour": "red", "town": "Bonn", "index": "2.5"}
@@ -68,6 +69,26 @@ def test_refuse_undo_stop_and_choose(client, started):
     assert heading(chosen) == other
     told = send(client, {"state": hidden(chosen), "test": other, "value.0": CASE[other], "do": "tell", "free": "1"})
     assert "free" in told
+
+
+def test_a_click_asks_one_question_however_many_were_answered(client, models, monkeypatch):
+    from askwise.session import session
+
+    calls = []
+    monkeypatch.setattr(session, "next_steps", lambda cases: calls.append(len(cases)) or next_steps(cases))
+    page = client.post("/m/patients/start", data={"case_id": "A-17"}).text
+    for n, (test, value) in enumerate(CASE.items()):
+        before = len(calls)
+        page = send(client, {"state": hidden(page), "test": test, "value.0": value, "do": "tell"})
+        assert calls[before:] == [1]
+        once = models["patients"].session(case_id="A-17", answers=dict(list(CASE.items())[: n + 1])).next()
+        assert heading(page) == (once.test or once.decision)
+    before = len(calls)
+    record = client.post("/m/patients/record.json", data={"state": hidden(page)}).json()
+    assert len(calls[before:]) == len(CASE) + 1  # the record says what was asked before each answer
+    did = [event["do"] for event in record["events"]]
+    assert did[1::2] == ["tell"] * len(CASE)
+    assert set(did[::2]) <= {"ask", "decide"}
 
 
 def test_a_bad_value_is_refused_beside_its_field_and_can_be_insisted_on(client, started):
@@ -140,11 +161,11 @@ def test_the_slider_shows_what_a_budget_comes_to(client, models):
         assert client.get(f"/m/patients/model?at={wrong}").status_code == 404
 
 
-def test_a_model_of_an_older_version_says_that_nothing_is_recorded(models):
+def test_a_model_without_recorded_purchases_says_so(models):
     from dataclasses import replace
 
-    old = replace(models["patients"], facts={k: v for k, v in models["patients"].facts.items() if k != "usage"})
-    assert view.model_view(old, None)["used"] is None
+    unrecorded = replace(models["patients"], facts={k: v for k, v in models["patients"].facts.items() if k != "usage"})
+    assert view.model_view(unrecorded, None)["used"] is None
     assert view.model_view(models["patients"], 100)["used"]
 
 

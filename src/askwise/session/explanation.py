@@ -64,20 +64,8 @@ class StepExplainer:
             shared = float(self.costs.money(part[0]))
             includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
         why = self._options(i, test)
-        return Step(
-            tests[test],
-            test_cost,
-            shared,
-            includes,
-            None,
-            None,
-            *self._by_class(i),
-            why,
-            self._because(i, why),
-            self._expected(i, test_cost),
-            float(self.cost[i]),
-            self._left(i),
-        )
+        chosen = {"test": tests[test], "test_cost": test_cost, "shared": shared, "includes": includes}
+        return self._step(i, why, self._because(i, why), self._expected(i, test_cost), **chosen)
 
     def decided(self, i: int, decision: int) -> Step:
         """Case i is decided."""
@@ -95,26 +83,23 @@ class StepExplainer:
             reason = f"{LACKS}, and no other test is expected to be worth its cost"
         else:
             reason = "no test is expected to be worth its cost"
-        return Step(
-            None,
-            None,
-            None,
-            (),
-            schema.classes[decision],
-            p,
-            *self._by_class(i),
-            why,
-            reason + self._weighed(i, decision),
-            Expected(0.0, cost, float(max(self.now[i], 0)), p),
-            cost,
-            self._left(i),
-        )
+        expected = Expected(0.0, cost, float(max(self.now[i], 0)), p)
+        reason += self._weighed(i, decision)
+        return self._step(i, why, reason, expected, decision=schema.classes[decision], probability=p)
 
-    def _by_class(self, i: int) -> tuple[dict[Any, float], dict[Any, float]]:
-        """How likely each class is, and what deciding for it is expected to lose."""
+    def _step(self, i: int, why: tuple[Option, ...], reason: str, expected: Expected, **chosen: Any) -> Step:
         classes = self.model.schema.classes
         risk = np.maximum(self.risk[i], 0).tolist()  # learned values may be a little below 0
-        return dict(zip(classes, self.belief[i].tolist(), strict=True)), dict(zip(classes, risk, strict=True))
+        return Step(
+            probabilities=dict(zip(classes, self.belief[i].tolist(), strict=True)),
+            losses=dict(zip(classes, risk, strict=True)),
+            why=why,
+            reason=reason,
+            expected=expected,
+            cost=float(self.cost[i]),
+            left=self._left(i),
+            **chosen,
+        )
 
     def _weighed(self, i: int, decision: int) -> str:
         """Why the decision need not be the likeliest class, where mistakes are not all alike."""

@@ -25,16 +25,16 @@ class Expected:
     accuracy: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """The next test (`decision` is None) or the decision (`test` is None)."""
 
-    test: str | None
-    test_cost: float | None  # what the test costs now
-    shared: float | None  # the part of it that is set-ups, which other tests share
-    includes: tuple[str, ...]  # of a derived test: those that are carried out and paid for it
-    decision: Any
-    probability: float | None  # of the decision
+    test: str | None = None
+    test_cost: float | None = None  # what the test costs now
+    shared: float | None = None  # the part of it that is set-ups, which other tests share
+    includes: tuple[str, ...] = ()  # of a derived test: those that are carried out and paid for it
+    decision: Any = None
+    probability: float | None = None  # of the decision
     probabilities: dict[Any, float]  # of all classes, by what is known now
     losses: dict[Any, float]  # expected of each decision, if it were taken now
     why: tuple[Option, ...]  # the chosen test and the best others; of a decision: the best of what is not bought

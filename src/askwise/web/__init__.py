@@ -1,1 +1,15 @@
-"""The service: a JSON API and a page over trained models, in one process that needs no torch."""
+"""`askwise serve`: a JSON API and a page, which keep no case in memory.
+
+settings: what a service is started with, and what it refuses to start with
+clients: who asks, and how fast each may ask
+logs: lines of JSON and counters for the operator
+turns: long work beside the event loop
+request_guard: what every request goes through
+bodies: what may be sent and what comes back
+api: the routes for programs
+view: what the page shows, in words and numbers
+page: the routes for people
+app: the whole application
+connections: how many there may be, and how long a client may take
+server: the application under uvicorn
+"""

@@ -43,14 +43,7 @@ class CaseBody(BaseModel):
     @property
     def arguments(self) -> dict[str, Any]:
         """Those of a `PartialCase`."""
-        return {
-            "known": self.known,
-            "answers": self.answers,
-            "refused": self.refused,
-            "outside": self.outside,
-            "case_id": self.case_id,
-            "budget": self.budget,
-        }
+        return {name: value for name, value in self if name != "stop"}
 
 
 class ClassProbabilityBody(BaseModel):

@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -85,7 +86,7 @@ class Metrics:
     def text(self) -> str:
         lines: list[str] = []
 
-        def metric(name: str, kind: str, words: str, rows: list[tuple[str, dict[str, Any], float]]) -> None:
+        def metric(name: str, kind: str, words: str, rows: Iterable[tuple[str, Mapping[str, Any], float]]) -> None:
             lines.append(f"# HELP askwise_{name} {words}")
             lines.append(f"# TYPE askwise_{name} {kind}")
             lines.extend(
@@ -95,39 +96,23 @@ class Metrics:
                 for end, labels, value in rows
             )
 
-        metric(
-            "requests_total",
-            "counter",
-            "Requests by route, method and status.",
-            [
-                ("", {"route": route, "method": method, "status": status}, n)
-                for (route, method, status), n in self.requests.items()
-            ],
-        )
-        metric(
-            "request_seconds",
-            "histogram",
-            "Time from the first byte of a request to the end of its answer.",
-            [row for route, times in self.seconds.items() for row in _histogram(route, times)],
-        )
-        metric(
-            "answers_total",
-            "counter",
-            "Cases answered, by model: a question or a decision.",
-            [("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()],
-        )
-        metric(
-            "connections_closed_total",
-            "counter",
-            "Connections that the service closed, by reason.",
-            [("", {"reason": reason}, n) for reason, n in self.closed.items()],
-        )
-        metric("connections", "gauge", "Connections open now.", [("", {}, self.connections)])
-        metric("requests_in_progress", "gauge", "Requests being answered now.", [("", {}, self.now)])
-        metric(
-            "start_time_seconds", "gauge", "When the service started, in seconds since 1970.", [("", {}, round(self.began, 3))]
-        )
-        metric("resident_memory_bytes", "gauge", "Memory in use.", [("", {}, resident())])
+        requests = [
+            ("", {"route": route, "method": method, "status": status}, n) for (route, method, status), n in self.requests.items()
+        ]
+        seconds = [row for route, times in self.seconds.items() for row in _histogram(route, times)]
+        answers = [("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()]
+        closed = [("", {"reason": reason}, n) for reason, n in self.closed.items()]
+        metric("requests_total", "counter", "Requests by route, method and status.", requests)
+        metric("request_seconds", "histogram", "Time from the first byte of a request to the end of its answer.", seconds)
+        metric("answers_total", "counter", "Cases answered, by model: a question or a decision.", answers)
+        metric("connections_closed_total", "counter", "Connections that the service closed, by reason.", closed)
+        for name, words, value in (
+            ("connections", "Connections open now.", self.connections),
+            ("requests_in_progress", "Requests being answered now.", self.now),
+            ("start_time_seconds", "When the service started, in seconds since 1970.", round(self.began, 3)),
+            ("resident_memory_bytes", "Memory in use.", resident()),
+        ):
+            metric(name, "gauge", words, [("", {}, value)])
         return "\n".join(lines) + "\n"
 
 
@@ -139,7 +124,7 @@ def _histogram(route: str, times: list[float]) -> list[tuple[str, dict[str, Any]
     return [*rows, ("_sum", {"route": route}, times[-1]), ("_count", {"route": route}, below)]
 
 
-def _labels(labels: dict[str, Any]) -> str:
+def _labels(labels: Mapping[str, Any]) -> str:
     def escaped(value: Any) -> str:
         return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from askwise.core.parameters import Real, Size, check_settings
 from askwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,19 +21,19 @@ Proxies = tuple[IPv4Network | IPv6Network, ...]
 class Limits:
     """What one client may ask for. Each is an option of `askwise serve`."""
 
-    max_body: int = field(default=1 << 20, metadata={"words": "bytes of one request"})
-    max_cases: int = field(default=1000, metadata={"words": "cases of one batch"})
-    max_connections: int = field(default=256, metadata={"words": "connections at the same time"})
-    max_connections_per_client: int = field(default=128, metadata={"words": "of these, from one client address"})
-    rate: float = field(default=100.0, metadata={"words": "requests per second of one client address, 0 for no limit"})
-    time_limit: float = field(default=10.0, metadata={"words": "seconds for a request to arrive and for its answer to be taken"})
+    max_body: Size = field(default=1 << 20, metadata={"words": "bytes of one request"})
+    max_cases: Size = field(default=1000, metadata={"words": "cases of one batch"})
+    max_connections: Size = field(default=256, metadata={"words": "connections at the same time"})
+    max_connections_per_client: Size = field(default=128, metadata={"words": "of these, from one client address"})
+    rate: Annotated[float, Real(at_least=0)] = field(
+        default=100.0, metadata={"words": "requests per second of one client address, 0 for no limit"}
+    )
+    time_limit: Annotated[float, Real(above=0)] = field(
+        default=10.0, metadata={"words": "seconds for a request to arrive and for its answer to be taken"}
+    )
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if not (math.isfinite(value) and (value > 0 or (value == 0 and each.name == "rate"))):
-                words = "0 or more" if each.name == "rate" else "more than 0"
-                raise InputError(f"--{each.name.replace('_', '-')} is {value:g}; it must be a number, {words}")
+        check_settings(self, lambda name: f"--{name.replace('_', '-')}")
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,7 @@ def revived(model: LearnedModel, text: str, breathe: Callable[[], None] | None =
     events = state.events if breathe is None else asked(breathe)
     more = {"draw": {"number": state.draw}, "events": events, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
     trace = {**state.model_dump(), **more}
-    session = Session.replay(model, trace, strict=False)
-    session.next()
-    return session
+    return Session.replay(model, trace, strict=False)
 
 
 def carried(session: Session) -> str:

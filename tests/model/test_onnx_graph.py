@@ -86,9 +86,9 @@ def test_what_is_computed_twice_is_in_the_graph_once_and_what_nobody_needs_not_a
 
 def test_an_operation_without_a_counterpart_is_an_error():
     x = Graph().input("x", np.float32, 6)
-    for untold in (lambda: np.cos(x), lambda: np.median(x, 1), lambda: np.asarray(x), lambda: float(x), lambda: len(x)):
+    for unknown in (np.cos, np.ravel, np.asarray, float, len, bool, list):
         with pytest.raises(TypeError):
-            untold()
+            unknown(x)
 
 
 def raw(model, state):

@@ -87,7 +87,9 @@ class Graph:
 
 
 class GraphArray(NDArrayOperatorsMixin):
-    """B, ...: the output of a node. `example` is the same for two cases, from which NumPy derives types and shapes."""
+    """B, ...: the output of a node. `example` is the same for two cases, from which NumPy derives types and shapes.
+
+    Parts are copies: write into them by `x[...] = value`, not by `out=x[...]`."""
 
     def __init__(self, graph: Graph, name: str, example: Array) -> None:
         self.graph, self.name, self.example = graph, name, example
@@ -102,6 +104,9 @@ class GraphArray(NDArrayOperatorsMixin):
 
     def __array__(self, *_: Any, **__: Any) -> Array:
         raise TypeError("a GraphArray has no values; this operation would compute with it instead of recording a node")
+
+    def __bool__(self) -> bool:
+        raise TypeError("a GraphArray is neither true nor false; choose between values with np.where")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **more: Any) -> GraphArray:
         with np.errstate(all="ignore"):
@@ -173,7 +178,7 @@ class GraphArray(NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> GraphArray:
         if isinstance(key, GraphArray):  # a graph computes for all cases; writing `y[key] = ...` keeps those that are meant
-            return self
+            return self.copy()
         rows, columns = key
         if rows is EVERY_ROW:
             return _take_along_axis(self.graph, self.example[:, :1], self, columns[:, None], 1)[:, 0]

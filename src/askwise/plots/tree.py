@@ -255,19 +255,8 @@ def _draw(axes: Axes, node: TreeNode, left: Doubles, wide: list[float], scale: f
         thick = child.cases * scale
         there, bend, end = child.y - thick / 2, left[node.depth + 1], left[child.depth]
         middle = (x + bend) / 2
-        corners = [
-            (x, y),
-            (middle, y),
-            (middle, there),
-            (bend, there),
-            (end, there),
-            (end, there + thick),
-            (bend, there + thick),
-            (middle, there + thick),
-            (middle, y + thick),
-            (x, y + thick),
-            (x, y),
-        ]
+        upper = [(x, y), (middle, y), (middle, there), (bend, there), (end, there)]
+        corners = [*upper, *((across, down + thick) for across, down in reversed(upper)), (x, y)]
         C = Path.CURVE4
         codes = [Path.MOVETO, C, C, C, Path.LINETO, Path.LINETO, Path.LINETO, C, C, C, Path.CLOSEPOLY]
         axes.add_patch(PathPatch(Path(corners, codes), linewidth=0.5, **_shade(child, last, 0.25)))

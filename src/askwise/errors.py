@@ -12,7 +12,7 @@ class AskwiseError(ValueError):
 
 
 class InputError(AskwiseError):
-    """Data, prices, budgets or settings that contradict themselves or each other."""
+    """Data, costs, budgets or settings that contradict themselves or each other."""
 
 
 class RowError(InputError):

@@ -13,7 +13,7 @@ import pytest
 from askwise.datasets.cards import CARDS
 from askwise.datasets.makers import MAKERS
 from askwise.datasets.named import cards, load, raw
-from askwise.datasets.turney import DEAR, turney
+from askwise.datasets.turney import EXPENSIVE, turney
 from askwise.errors import InputError
 from askwise.tables.encoding import Encoding
 
@@ -178,7 +178,7 @@ def test_prices_are_those_that_turney_published(name) -> None:
 def test_set_ups_must_agree() -> None:
     with pytest.raises(InputError, match="test 'b' says that 'visit' costs 3, others that it costs 2; they must agree"):
         turney(("a", "b"), {"a": ("3", "1", "visit"), "b": ("4", "1", "visit")})
-    assert all(turney(tuple(dear), dear) for dear in DEAR.values())
+    assert all(turney(tuple(expensive), expensive) for expensive in EXPENSIVE.values())
 
 
 def test_ann_thyroid_has_exact_prices_and_a_derived_test() -> None:

@@ -46,7 +46,7 @@ _ALL = (
         traps=(
             "whether a test was ordered tells a little of the label (TT4, T4U and FTI are missing in no positive case; boosting "
             "on missingness alone has a balanced accuracy of 0.54 to 0.57), so the flags that say so are left out; TBG is "
-            "missing in 92 % of rows, has no published price and is given TSH's; 151 of 3,163 are positive, so always saying "
+            "missing in 92 % of rows, has no published cost and is given TSH's; 151 of 3,163 are positive, so always saying "
             "negative has an accuracy of 0.95"
         ),
     ),
@@ -243,7 +243,7 @@ _ALL = (
         file="ann_thyroid.npz",
         sha256="467cc1ca9ed50a6f811efee3c7a215996fe31e9ad799c599f97bad248cfb2a01",
         get="ann-train.data and ann-test.data of https://archive.ics.uci.edu/dataset/102/thyroid+disease will do as well",
-        traps="93 % are of one class; FTI's published price of 0 means that it is computed from TT4 and T4U",
+        traps="93 % are of one class; FTI's published cost of 0 means that it is computed from TT4 and T4U",
     ),
     Card(
         name="nhanes",

@@ -10,7 +10,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Floats, Ints
 from askwise.datasets.sources import Source
-from askwise.datasets.turney import DEAR, turney
+from askwise.datasets.turney import EXPENSIVE, turney
 from askwise.errors import InputError
 from askwise.tables.splits import Rows, shuffled, stratified
 
@@ -54,14 +54,14 @@ def _thyroid(source: Source) -> Fields:
         history, blood = line[1 : 1 + len(_HISTORY)], line[1 + len(_HISTORY) :][1::2]
         table.append([_CODES[v] if v in _CODES else float(v) for v in history + blood])
         labels.append(line[0])
-    costs, setup = turney(columns, DEAR["thyroid"], tuple(_FTI))
+    costs, setup = turney(columns, EXPENSIVE["thyroid"], tuple(_FTI))
     return _with_random_split(table, columns, labels, ("negative", "hypothyroid"), costs=costs, setup=setup, derived=_FTI)
 
 
 def _heart(source: Source) -> Fields:
     lines = source.built_in_rows()
     labels = ["healthy" if line[-1].strip() == "0" else "ill" for line in lines]
-    costs, setup = turney(_HEART, DEAR["heart"])
+    costs, setup = turney(_HEART, EXPENSIVE["heart"])
     table, codes = [line[:-1] for line in lines], ("cp", "restecg", "thal")
     return _with_random_split(table, _HEART, labels, ("healthy", "ill"), costs=costs, setup=setup, categorical=codes)
 
@@ -69,7 +69,7 @@ def _heart(source: Source) -> Fields:
 def _hepatitis(source: Source) -> Fields:
     lines = source.built_in_rows()
     table = [["nan" if v == "?" else v for v in line[1:]] for line in lines]
-    costs, setup = turney(_HEPATITIS, DEAR["hepatitis"])
+    costs, setup = turney(_HEPATITIS, EXPENSIVE["hepatitis"])
     return _with_random_split(
         table, _HEPATITIS, [{"1": "die", "2": "live"}[line[0]] for line in lines], ("live", "die"), costs=costs, setup=setup
     )
@@ -81,7 +81,7 @@ def _pima(source: Source) -> Fields:
     for name in ("glucose_tol", "diastolic_bp", "triceps", "insulin", "mass_index"):  # a 0 was not measured
         at = _PIMA.index(name)
         X[X[:, at] == 0, at] = np.nan
-    costs, setup = turney(_PIMA, DEAR["pima"])
+    costs, setup = turney(_PIMA, EXPENSIVE["pima"])
     return _with_random_split(X, _PIMA, [line[-1].strip() for line in lines], ("negative", "positive"), costs=costs, setup=setup)
 
 
@@ -164,7 +164,7 @@ def _ann_thyroid(source: Source) -> Fields:
         rest = np.flatnonzero(~test)
         return [*(rest[part] for part in stratified(y[rest], (0.8, 0.2), seed)), np.flatnonzero(test)]
 
-    costs, setup = turney(_ANN_THYROID, DEAR["ann_thyroid"], tuple(_FTI))
+    costs, setup = turney(_ANN_THYROID, EXPENSIVE["ann_thyroid"], tuple(_FTI))
     return _fields(X, _ANN_THYROID, _named(y, classes), classes, splits, costs=costs, setup=setup, derived=_FTI)
 
 

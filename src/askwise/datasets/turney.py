@@ -1,6 +1,6 @@
-"""Turney's prices of medical tests, in Canadian dollars (P. Turney, JAIR 2, 1995; also in the UCI repository).
+"""Turney's costs of medical tests, in Canadian dollars (P. Turney, JAIR 2, 1995; also in the UCI repository).
 
-He gives two prices for a test: alone, and once another test of the same session is paid. The session costs the difference.
+He gives two costs for a test: alone, and once another test of the same session is paid. The session costs the difference.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _SCAN = "thallium scan"
 _EXERCISE = "exercise test"
 
 # test: (alone, in a session that is paid, the session); all others cost 1.00
-DEAR: dict[str, dict[str, tuple[str, str, str | None]]] = {
+EXPENSIVE: dict[str, dict[str, tuple[str, str, str | None]]] = {
     "thyroid": {
         "TSH": ("22.78", "20.68", _BLOOD),
         "T3": ("11.41", "9.31", _BLOOD),
         "TT4": ("14.51", "12.41", _BLOOD),
         "T4U": ("11.41", "9.31", _BLOOD),
-        "TBG": ("22.78", "20.68", _BLOOD),  # has no published price: it is given the dearest blood test's
+        "TBG": ("22.78", "20.68", _BLOOD),  # has no published cost: it is given the dearest blood test's
     },
     "heart": {
         "chol": ("7.27", "5.17", _BLOOD),
@@ -45,21 +45,21 @@ DEAR: dict[str, dict[str, tuple[str, str, str | None]]] = {
     },
     "pima": {"glucose_tol": ("17.61", "15.51", _BLOOD), "insulin": ("22.78", "20.68", _BLOOD)},
 }
-DEAR["ann_thyroid"] = {test: price for test, price in DEAR["thyroid"].items() if test != "TBG"}
+EXPENSIVE["ann_thyroid"] = {test: cost for test, cost in EXPENSIVE["thyroid"].items() if test != "TBG"}
 
 
 def turney(
-    tests: Sequence[str], dear: Mapping[str, tuple[str, str, str | None]], derived: Sequence[str] = ()
+    tests: Sequence[str], expensive: Mapping[str, tuple[str, str, str | None]], derived: Sequence[str] = ()
 ) -> tuple[dict[str, str], Setup]:
-    """The costs and the set-ups of some tests. Derived tests have no price of their own."""
-    costs = {test: dear[test][1] if test in dear else "1.00" for test in tests if test not in derived}
+    """The costs and the set-ups of some tests. Derived tests have no cost of their own."""
+    costs = {test: expensive[test][1] if test in expensive else "1.00" for test in tests if test not in derived}
     setup: Setup = {}
-    for test, (alone, paid, session) in dear.items():
+    for test, (alone, paid, session) in expensive.items():
         amount = str(Decimal(alone) - Decimal(paid))
         if session is None:
             continue
-        price, members = setup.setdefault(session, (amount, []))
-        if price != amount:
-            raise InputError(f"test {test!r} says that {session!r} costs {amount}, others that it costs {price}; they must agree")
+        cost, members = setup.setdefault(session, (amount, []))
+        if cost != amount:
+            raise InputError(f"test {test!r} says that {session!r} costs {amount}, others that it costs {cost}; they must agree")
         members.append(test)
     return costs, setup

@@ -51,7 +51,7 @@ def read_header(path: str | os.PathLike[str], options: ReadOptions = RECOGNISED)
 
 
 def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
-    """The fields of a small file, such as a list of prices, as they are written; all rows as long as the first."""
+    """The fields of a small file, such as a list of costs, as they are written; all rows as long as the first."""
     with _reading(path, RECOGNISED) as (pandas, file, ending):
         if ending == PARQUET:
             frame = pandas.read_parquet(file)

@@ -1,4 +1,4 @@
-"""The small files beside a table: prices, set-ups, losses. They are recognised and read as tables are."""
+"""The small files beside a table: costs, set-ups, losses. They are recognised and read as tables are."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class BuyFirstThenSayItsValue(Policy):
         return Choice(action, np.ones(len(action), np.float32))
 
 
-def test_a_report_by_hand() -> None:
+def test_a_report_equals_the_one_worked_by_hand() -> None:
     schema = Schema.build(["a", "b"], ["no", "yes"], [1, 2.5])
     problem = Problem.build(schema, [[0, 1], [0, -1], [0, 2], [0, 3]], ["yes", "no", "no", "yes"], loss=[[0, 1], [4, 0]])
     report = evaluate(BuyFirstThenSayItsValue(), problem, Tradeoff(0))

@@ -42,7 +42,7 @@ def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "there").iterdir()) == ["d.csv", "new.csv"]
 
 
-def test_a_pipe_is_written_through(tmp_path: Path) -> None:
+def test_writing_to_a_pipe_works(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     got: list[bytes] = []
     reader = threading.Thread(target=lambda: got.append((tmp_path / "pipe").read_bytes()))
@@ -53,7 +53,7 @@ def test_a_pipe_is_written_through(tmp_path: Path) -> None:
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_a_device_is_written_through(tmp_path: Path) -> None:
+def test_writing_to_a_device_works(tmp_path: Path) -> None:
     write_whole(Path(os.devnull), b"nothing is kept")
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
     program = "from pathlib import Path; from askwise.files import write_whole; write_whole(Path('/dev/stdout'), b'seen')"
@@ -63,12 +63,12 @@ def test_a_device_is_written_through(tmp_path: Path) -> None:
         assert (os.fstat(log.fileno()).st_ino, (tmp_path / "log").read_bytes()) == ((tmp_path / "log").stat().st_ino, b"seen")
 
 
-def test_a_device_that_is_full_is_named() -> None:
+def test_a_full_device_is_named_in_the_error() -> None:
     with pytest.raises(WriteError, match=r"cannot write '/dev/full': the disk is full"):
         write_whole(Path("/dev/full"), b"x")
 
 
-def test_a_full_disk_is_told_with_the_file_and_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_full_disk_the_error_names_the_file_and_the_old_one_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_whole(tmp_path / "m.csv", b"old")
 
     def full(*_: object) -> int:
@@ -83,13 +83,13 @@ def test_a_full_disk_is_told_with_the_file_and_keeps_the_old_one(tmp_path: Path,
     assert (tmp_path / "m.csv").read_bytes() == b"old"
 
 
-def test_what_else_fails_meanwhile_is_not_taken_for_the_file(tmp_path: Path) -> None:
+def test_other_errors_are_not_blamed_on_the_file(tmp_path: Path) -> None:
     with pytest.raises(ConnectionResetError), whole(tmp_path / "d.csv"):
         raise ConnectionResetError(errno.ECONNRESET, "a cluster is gone")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_it_may_not_write_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_permission_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "d.csv").write_text("mine")
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(InputError, match=r"'.*round': this link leads back to itself"):
@@ -101,14 +101,14 @@ def test_where_it_may_not_write_it_says_so(tmp_path: Path, monkeypatch: pytest.M
         check_out(tmp_path / "d.csv", "the decisions")
 
 
-def test_who_may_read_a_file_stays_the_same(tmp_path: Path) -> None:
+def test_permissions_of_a_file_stay_the_same(tmp_path: Path) -> None:
     write_whole(tmp_path / "m", b"old")
     (tmp_path / "m").chmod(0o600)
     write_whole(tmp_path / "m", b"new")
     assert stat.S_IMODE((tmp_path / "m").stat().st_mode) == 0o600
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed_by_the_next_one(tmp_path: Path) -> None:
     target = tmp_path / "d[1].csv"
     target.write_text("old")
     mine = tmp_path / ".d[1].csv.notes.part"  # not made by us
@@ -121,7 +121,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([mine.name, target.name])
 
 
-def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+def test_files_of_a_running_process_are_kept(tmp_path: Path) -> None:
     with whole(tmp_path / "d.csv") as first:
         first.write_text("first")
         with whole(tmp_path / "d.csv") as second:

@@ -58,7 +58,7 @@ def test_an_average_budget_is_met_exactly_or_not_needed(them: list[tuple[int, in
     assert got == pytest.approx(best)
 
 
-def test_below_the_cheapest_point_nothing_can_be_had() -> None:
+def test_a_budget_below_the_cheapest_point_is_refused() -> None:
     with pytest.raises(InputError, match="no policy is as cheap as 1; the cheapest costs 2"):
         within_average([2, 3], [0.5, 0.6], 1)
 
@@ -76,7 +76,7 @@ def test_a_tradeoff_takes_the_cheapest_of_equals() -> None:
     assert best_tradeoff([0, 2, 1], [0.5, 0.9, 0.7], 0.1).first == 1
 
 
-def test_the_area_worked_by_hand() -> None:
+def test_the_area_equals_the_one_worked_by_hand() -> None:
     # validation: 0 on the hull, 1 below the line from 0 to 2, 2 the best; total cost 10, prior 0.5
     validation = ([2.0, 3.0, 4.0], [0.8, 0.82, 0.9])
     test = ([2.0, 3.5, 5.0], [0.7, 0.99, 0.8])
@@ -118,7 +118,7 @@ def test_a_step_curve_holds_each_score_to_the_next_budget() -> None:
     assert step_area([4, 9], [0.9, 1.0], [0.9, 1.0], prior, total=4) == pytest.approx(0.5)  # from the end on there is no width
 
 
-def test_pooled_and_per_seed() -> None:
+def test_areas_are_pooled_or_per_seed() -> None:
     seed = [0, 1, 0]
     validation, test = ([1.0, 1.0, 2.0], [0.8, 0.7, 0.9]), ([1.0, 1.0, 2.0], [0.8, 0.6, 0.9])
     spread = area_over_seeds(seed, validation, test, (0.5, 0.5), 4)

@@ -33,7 +33,7 @@ def name(world: World | None) -> str | None:
     return world and world.name
 
 
-def test_the_worlds_have_everything() -> None:
+def test_the_test_problems_cover_every_feature() -> None:
     for has in (
         lambda w: np.isnan(w.X).any(), lambda w: w.known is not None, lambda w: w.needs, lambda w: w.loss, lambda w: w.hard,
         lambda w: w.setup, lambda w: w.derived, lambda w: w.X.shape[1] > len(w.tests), lambda w: w.hard is None,
@@ -84,7 +84,7 @@ class Forgiving(CostlyEnv):
 
 @pytest.mark.filterwarnings("ignore:.*space m.* value is .*infinity")  # values have no bounds that all rows of a schema share
 @pytest.mark.parametrize("world", [None, *WORLDS], ids=name)
-def test_the_checker_is_content(world: World | None) -> None:
+def test_gymnasiums_checker_accepts_the_environments(world: World | None) -> None:
     problem, budget = (plain(), Tradeoff(PRICE)) if world is None else (world.problem(), budget_of(world))
     kind = CostlyEnv if world is None else Forgiving
     env = kind(problem, budget)
@@ -141,7 +141,7 @@ def test_seeds_decide_which_rows_come() -> None:
     assert [row for (row,) in many(1, 7)] == rows(one, 7)
 
 
-def test_rows_are_drawn_by_weight_and_not_by_what_is_at_stake() -> None:
+def test_rows_are_drawn_by_weight_and_not_by_their_largest_loss() -> None:
     envs = CostlyVectorEnv(plain(weight=[1, 0, 3, 0], loss=[[0, 1], [50, 0]]), Tradeoff(1), 4000)
     share = np.bincount(envs.reset(seed=0)[1]["row"], minlength=4) / 4000
     np.testing.assert_allclose(share, [0.25, 0, 0.75, 0], atol=0.03)
@@ -150,7 +150,7 @@ def test_rows_are_drawn_by_weight_and_not_by_what_is_at_stake() -> None:
 # ------------------------------------------------------------------ by hand
 
 
-def test_a_case_by_hand() -> None:
+def test_a_case_equals_the_one_worked_by_hand() -> None:
     env = CostlyEnv(blood(), Tradeoff(0.5) & HardBudget(1.2))
     seen, info = env.reset(options={"row": 0})
     np.testing.assert_allclose(seen, [0, 0, 0, 0, 0, 0, 1.2 / 2], rtol=1e-6)  # all tests together cost 2
@@ -219,7 +219,7 @@ def test_what_is_not_legal_is_refused_and_changes_nothing(row: int, hard: float,
     assert env._play.spent == spent
 
 
-def test_many_cases_refuse_too() -> None:
+def test_vector_environments_refuse_illegal_actions_too() -> None:
     envs = CostlyVectorEnv(blood(), Tradeoff(0.5), 2)
     for call in (envs.action_masks, lambda: envs.step([0, 0])):
         with pytest.raises(InputError, match=r"call reset\(\) before"):
@@ -357,7 +357,7 @@ def test_hidden_values_stay_hidden() -> None:
     assert seen[0] == seen[1] == [0.0] * 6
 
 
-def test_what_was_handed_out_is_not_ours_any_more() -> None:
+def test_arrays_handed_out_are_not_changed_later() -> None:
     envs = CostlyVectorEnv(plain(), Tradeoff(1), 2)
     rows = np.array([0, 1])
     _, info = envs.reset(options={"rows": rows})

@@ -47,11 +47,11 @@ def test_lists_can_be_split_again(names: list[str]) -> None:
     assert split(joined(names)) == names
 
 
-def test_other_backslashes_are_what_they_are() -> None:
+def test_other_backslashes_are_kept() -> None:
     assert split(r"C:\x;a\;b;c\\") == ["C:\\x", "a;b", "c\\"]
 
 
-def test_what_a_terminal_would_obey_is_shown_as_an_escape() -> None:
+def test_control_characters_are_shown_as_escapes() -> None:
     assert printable(f"€ {NASTY}\n\u202egpj.exe") == r"€ \x1b[2J\x1b]0;owned\x07\n\u202egpj.exe"
     assert printable("naïve 日本 👩\u200d🔬") == "naïve 日本 👩\u200d🔬"
 
@@ -88,7 +88,7 @@ def test_decisions_in_csv_hold_no_formulas_and_can_be_read_again(nasty: Path) ->
         assert [from_cell(name) for name in split(told["tests"])] == case["tests"]
 
 
-def test_decisions_in_parquet_are_as_they_are(nasty: Path) -> None:
+def test_decisions_in_parquet_are_not_changed(nasty: Path) -> None:
     assert run("predict", nasty / "m.askwise", nasty / "c.csv", "--ids", "=id", "--out", nasty / "d.parquet")[0] == 0
     exact = json.loads(run("predict", nasty / "m.askwise", nasty / "c.csv", "--ids", "=id", "--json")[1])
     frame = read_table(nasty / "d.parquet")
@@ -144,7 +144,7 @@ def test_decisions_on_a_terminal_are_escaped_and_in_a_pipe_exact(nasty: Path, mo
     assert "\x1b" not in sys.stdout.getvalue()
 
 
-def test_pictures_of_nasty_names_are_valid(nasty: Path) -> None:
+def test_pictures_with_strange_names_are_valid(nasty: Path) -> None:
     import askwise
 
     model = askwise.load(nasty / "m.askwise")

@@ -30,7 +30,7 @@ class Threshold(Policy):
         return np.column_stack([1 - p, p])
 
 
-def test_one_policy() -> None:
+def test_metrics_of_one_policy_equal_those_worked_by_hand() -> None:
     found = metrics.figures(Threshold(-1.5), PROBLEM, Budget())
     assert found.cost.tolist() == [1, 1, 1, 1]
     assert found.loss.tolist() == [0, 1, 0, 0]  # -1 is above -1.5
@@ -66,7 +66,7 @@ def test_a_hard_budget_is_kept_and_mixtures_tell_what_they_believe() -> None:
         ([1, 2], [1, 1], None),
     ],
 )
-def test_auroc(said: list[float], truth: list[int], area: float | None) -> None:
+def test_auroc_equals_the_one_worked_by_hand(said: list[float], truth: list[int], area: float | None) -> None:
     assert metrics.auroc(said, truth) == area
 
 

@@ -18,7 +18,7 @@ def made(tmp_path: Path = Path(), **given) -> tuple[Task, ...]:
     return plan.from_dict({**SMALL, **given}, tmp_path).tasks
 
 
-def test_everything_with_everything() -> None:
+def test_a_plan_combines_all_its_lists() -> None:
     tasks = made(
         data=["digits", "wine"], methods=["random", "cegb"], seeds=2, remove=[0, 0.5], budgets=[{"average": 3}, "frontier"]
     )

@@ -37,12 +37,12 @@ def test_later_levels_win_and_limits_of_rows_for_each_part_by_itself() -> None:
 
 
 @pytest.mark.parametrize("seeds", [True, 0, -1, 1.5, [], [0, 0], [-1], [True], "2", None])
-def test_seeds_that_are_none(seeds: object) -> None:
+def test_seeds_that_are_not_different_whole_numbers_are_refused(seeds: object) -> None:
     with pytest.raises(InputError, match=r"`seeds` is .*; it must be a number of seeds, or a list of different whole numbers"):
         joined({"seeds": seeds})
 
 
-def test_names_and_amounts() -> None:
+def test_one_name_becomes_a_list_and_whole_amounts_have_no_decimals() -> None:
     assert (NAMES.plain("age"), NAMES.plain(["age", "sex"])) == (["age"], ["age", "sex"])
     assert not NAMES.allows(["age", 3])
     assert [repr(amount(value, "it")) for value in (5, 5.0, 2.5)] == ["5", "5", "2.5"]

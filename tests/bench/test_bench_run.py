@@ -52,7 +52,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_rows_and_that_nothing_is_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_task_becomes_one_row_and_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, plan='seeds = [0, 1]\nbudgets = ["frontier", {hard = 3}]')
     code, out, err = run("bench", path, "--processes", "1")
     assert (code, err) == (0, "")
@@ -90,7 +90,7 @@ def test_rows_and_that_nothing_is_run_twice(tmp_path: Path, monkeypatch: pytest.
     assert len(rows.read(path.with_suffix(".jsonl"))) == 6
 
 
-def test_refusals_failures_and_crashes(tmp_path: Path) -> None:
+def test_refusals_failures_and_crashes_become_rows(tmp_path: Path) -> None:
     methods = [{"name": METHOD, "label": does, "options": {"does": does}} for does in ("refuse", "fail", "crash")]
     methods += [{"name": METHOD, "label": "long", "kill_after": 0.01, "options": {"nap": 60}},
                 {"name": METHOD, "label": "unknown", "options": {"naps": 1}}, {"name": METHOD, "label": "well"}]  # fmt: skip

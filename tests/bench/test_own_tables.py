@@ -76,14 +76,14 @@ def test_what_is_doubtful_of_a_file_is_said_once_by_a_command(folder, tmp_path):
 
 
 @pytest.mark.parametrize("word", ["Größe", "mäßig", "Gefäß", "créée", "süß"])
-def test_two_letters_together_that_english_lacks_are_western_too(tmp_path, word):
+def test_latin_1_with_two_accented_letters_in_a_row_is_recognised(tmp_path, word):
     (tmp_path / "latin.csv").write_bytes(f"age;finding\n1;{word}\n2;no\n".encode("latin-1"))
     with pytest.warns(UserWarning, match=f"read as cp1252, usual in Western Europe, with words such as '{word}'"):
         assert list(read_table(tmp_path / "latin.csv")["finding"]) == [word, "no"]
 
 
 @pytest.mark.parametrize(("word", "encoding"), [("да", "cp1251"), ("ναι", "cp1253"), ("A型", "gbk"), ("血液型A", "shift-jis")])
-def test_other_alphabets_are_asked_for(tmp_path, word, encoding):
+def test_other_alphabets_need_the_encoding_option(tmp_path, word, encoding):
     (tmp_path / "other.csv").write_bytes(f"age;finding\n1;{word}\n2;no\n".encode(encoding))
     with pytest.raises(ValueError, match="it is not UTF-8, and its encoding cannot be recognised"):
         read_table(tmp_path / "other.csv")
@@ -127,7 +127,7 @@ def test_options_are_for_what_cannot_be_recognised(folder, tmp_path):
     assert "--decimal is only for text and .xlsx files; leave it out for 'c.parquet'" in err
 
 
-def test_prices_and_losses_are_read_in_the_same_way(folder, tmp_path, monkeypatch):
+def test_files_of_costs_and_losses_are_read_in_the_same_way(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prices = {test: float(price) for test, price in COSTS.items()}
     lines = "".join(f"{test};{str(price).replace('.', ',')}\n" for test, price in prices.items())

@@ -65,7 +65,7 @@ def test_predict_writes_a_file(folder, tmp_path):
     assert (tmp_path / "d.csv").read_text() == ok("predict", folder / "m.askwise", folder / "cases.csv")
 
 
-def test_predict_for_machines(folder):
+def test_predict_writes_json(folder):
     rows = json.loads(ok("predict", folder / "m.askwise", folder / "cases.csv", "--json"))
     report = askwise.load(folder / "m.askwise").acquire(read_table(folder / "cases.csv"))
     assert [r["cost"] for r in rows] == report.cost.tolist()
@@ -213,7 +213,7 @@ def test_frontier_shows_and_draws(folder, tmp_path):
     assert ET.parse(tmp_path / "c.svg").getroot().tag.endswith("svg")
 
 
-def test_inspect_tells(folder):
+def test_inspect_shows_what_a_model_holds(folder):
     found = json.loads(ok("inspect", folder / "m.askwise", "--json"))
     assert found["classes"] == ["ill", "well"]
     assert found["unit"] == "€"
@@ -267,7 +267,7 @@ def test_the_commands_are_listed(capsys):
 
 
 @pytest.mark.parametrize("argv", [[], ["fitt"], ["fit", "--restarts", "many"], ["predict"], ["predict", "m.askwise"]], ids=str)
-def test_wrong_usage_is_2(argv, capsys):
+def test_wrong_usage_exits_with_2(argv, capsys):
     with pytest.raises(SystemExit) as left:
         main(argv)
     assert left.value.code == 2
@@ -283,7 +283,7 @@ def test_the_version(capsys):
     assert capsys.readouterr().out == f"askwise {askwise.__version__}\n"
 
 
-def test_it_is_also_a_module(folder):
+def test_it_also_runs_with_python_dash_m(folder):
     program = [sys.executable, "-m", "askwise"]
     done = subprocess.run([*program, "inspect", folder / "m.askwise", "--json"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -135,7 +135,7 @@ def test_progress_goes_to_stderr(fit):
     assert re.match(rf"\d s of about 1 s: {found} \(step \d+\)$", err, re.MULTILINE)
 
 
-def test_fit_for_machines(folder, tmp_path):
+def test_fit_writes_json(folder, tmp_path):
     code, out, _ = run("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0.001", "--json", "--out",
                        tmp_path / "a.askwise", "--costs", folder / "prices.csv", "--derived", folder / "derived.csv",
                        "--setup", folder / "setup.csv")  # fmt: skip

@@ -53,7 +53,7 @@ def test_a_category_gets_shares_and_a_test_that_nobody_has_gets_nothing():
     assert (mice.X[0] == gaps.X[0]).all()
 
 
-def test_rows_without_gaps_stay_as_they_are():
+def test_complete_rows_stay_as_they_are():
     whole = line([[1, 3], [2, 5]])
     assert impute("mean", whole, whole) == [whole, whole]
     assert impute("mice", line([[1, 3], [2, NAN], [3, 7]]), whole)[1] is whole

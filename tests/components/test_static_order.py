@@ -35,7 +35,7 @@ def test_the_cheap_copy_comes_before_the_dear_one_and_noise_comes_last() -> None
     assert order.index("b") > order.index("c")
 
 
-def test_with_equal_prices_the_telling_test_is_first_for_both_orders() -> None:
+def test_with_equal_costs_the_informative_test_is_first_in_both_orders() -> None:
     X = columns(3000, 5)
     y = (3 * X[:, 3] + X[:, 1] > 0).astype(int)
     problem = problem_of(X, y, "abcde", dict.fromkeys("abcde", 1))
@@ -91,7 +91,7 @@ def test_the_same_seed_gives_the_same_order() -> None:
     assert elimination_order(problem, 3, rows=300).tolist() == elimination_order(problem, 3, rows=300).tolist()
 
 
-def test_weights_are_undone() -> None:
+def test_class_weights_are_undone() -> None:
     problem = problem_of(columns(100, 1), np.repeat([0, 1], [80, 20]), "a", {"a": 1}, class_weight="balanced")
     told = stakes(problem)
     assert told[1] == pytest.approx(4 * told[0])

@@ -48,7 +48,7 @@ def lacking_means_well(of_free=False) -> Problem:
 
 
 @pytest.mark.parametrize("of_free", [False, True])
-def test_gaps_do_not_tell_the_class(of_free):
+def test_missing_values_do_not_tell_the_class(of_free):
     gaps = lacking_means_well(of_free)
     mine = learner(gaps, 600)
     with own_torch(0, 1):
@@ -83,7 +83,7 @@ def test_a_hidden_value_is_not_seen_and_a_soft_mask_is_between():
     assert torch.equal(network(x, soft), network.layers(half))
 
 
-def test_learning_tells_what_is_held():
+def test_the_classifier_learns_from_the_tests_that_are_held():
     data = problem(600)
     mine = learner(data, 500)
     with own_torch(0, 1):
@@ -93,7 +93,7 @@ def test_learning_tells_what_is_held():
         assert least <= (mine.belief(state).argmax(1) == data.y).mean() <= most
 
 
-def test_stakes_are_undone():
+def test_loss_weights_are_undone():
     rare = problem(400, loss=[[0, 1], [9, 0]])
     mine = learner(rare, 500)
     with own_torch(0, 1):

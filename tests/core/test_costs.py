@@ -80,7 +80,7 @@ def test_cost_of_a_set_by_hand(bought, expected):
         ("TT4", [], ["FTI"], "14.51"),  # knowing the result is not knowing what it was computed from
     ],
 )
-def test_price_of_the_next_test_by_hand(test, held, known, expected):
+def test_cost_of_the_next_test_equals_the_one_worked_by_hand(test, held, known, expected):
     assert price(thyroid(), TESTS, test, held, known) == Fraction(expected)
 
 
@@ -165,7 +165,7 @@ def structures(draw):
 
 @settings(max_examples=300)
 @given(structures())
-def test_cost_and_every_price_equal_the_naive_twin(structure):
+def test_total_and_marginal_costs_equal_the_naive_twin(structure):
     tests, lists, known, order = structure
     costs, naive = CostFunction.build(tests, CostSpec(*lists)), NaiveCosts(*lists)
     for n in range(len(order) + 1):
@@ -176,7 +176,7 @@ def test_cost_and_every_price_equal_the_naive_twin(structure):
 
 
 @given(structures())
-def test_prices_along_any_order_add_up_to_the_cost_of_the_set(structure):
+def test_marginal_costs_along_any_order_add_up_to_the_cost_of_the_set(structure):
     tests, lists, known, order = structure
     costs = CostFunction.build(tests, CostSpec(*lists))
     for way in (order, order[::-1], sorted(order)):

@@ -36,7 +36,7 @@ def test_what_a_class_is_worth_without_a_test_is_learned_from_all_rows(all_class
     assert bool(abs(q[0] + 0.5) < 0.12) == honest, q
 
 
-def test_gaps_are_filled_with_whole_tests_of_the_same_class():
+def test_missing_tests_are_filled_whole_from_rows_of_the_same_class():
     schema = Schema.build(list("abcd"), ["ill", "well"], CostSpec(reveals={"scan": ["a", "b"]}))
     nan = np.nan
     X = [[1, 2, 7, nan], [3, 4, nan, nan], [nan, 5, 8, nan], [-1, -2, nan, nan], [nan, nan, nan, nan], [-1, -2, nan, nan]]
@@ -70,11 +70,11 @@ def test_what_chance_exceeds_rarely(freedom, chance, exact):
 
 
 @pytest.mark.parametrize("rates", [(0.3, 0.3), (0.0, 0.0), (1.0, 1.0)])
-def test_gaps_by_lot_do_not_go_with_the_class(rates):
+def test_values_missing_at_random_do_not_depend_on_the_class(rates):
     assert not any(go_with_class(gappy(rates, seed)) for seed in range(20))
 
 
-def test_gaps_that_go_with_the_class_are_noticed():
+def test_missing_values_that_depend_on_the_class_are_noticed():
     assert all(go_with_class(gappy((0.2, 0.5), seed)) for seed in range(20))
     assert not go_with_class(replace(gappy((0.2, 0.5), 0), available=None))
 

@@ -48,7 +48,7 @@ def test_actions_are_classes_then_the_existing_classifier_then_tests():
     assert with_classifier.external_needs.tolist() == [False, False, True]
 
 
-def test_prices_by_name_by_position_and_by_default():
+def test_costs_come_by_name_by_position_or_by_default():
     unit_prices = [scan(costs={"z": 3, "a": 1, "scan": 2}), scan(costs=[1, 2, 3]), scan(costs=np.array([1, 2, 3]))]
     assert [s.costs.own.tolist() for s in unit_prices] == [[1, 2, 3]] * 3
     assert scan().costs.own.tolist() == [1, 1, 1]

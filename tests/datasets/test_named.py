@@ -153,7 +153,7 @@ def test_heart() -> None:
     assert float(schema.costs.money(schema.costs.total)) == pytest.approx(4 + 8.27 + 15.5 + 100.9 + 2 + 3 + 2.1 + 101.9 + 86.3)
 
 
-def test_hepatitis_and_pima_have_their_gaps() -> None:
+def test_hepatitis_and_pima_have_missing_values() -> None:
     data = raw("hepatitis")
     assert (data.y == "die").sum() == 32
     assert np.isnan(data.X).sum(0).tolist() == [0, 0, 1, 0, 1, 1, 1, 10, 11, 5, 5, 5, 5, 6, 29, 4, 16, 67, 0]
@@ -164,7 +164,7 @@ def test_hepatitis_and_pima_have_their_gaps() -> None:
 
 
 @pytest.mark.parametrize("name", ["heart", "hepatitis", "pima", "ann_thyroid"])
-def test_prices_are_those_that_turney_published(name) -> None:
+def test_costs_are_those_that_turney_published(name) -> None:
     needs("turney_costs.json")
     published = json.loads((FOLDER / "turney_costs.json").read_text())["sets"]
     ours = alone(name)
@@ -181,7 +181,7 @@ def test_set_ups_must_agree() -> None:
     assert all(turney(tuple(expensive), expensive) for expensive in EXPENSIVE.values())
 
 
-def test_ann_thyroid_has_exact_prices_and_a_derived_test() -> None:
+def test_ann_thyroid_has_exact_costs_and_a_derived_test() -> None:
     data = table("ann_thyroid")
     assert data.derived == {"FTI": ["TT4", "T4U"]}
     assert data.setup == {"blood draw": ("2.10", ["TSH", "T3", "TT4", "T4U"])}
@@ -202,7 +202,7 @@ def test_the_text_files_of_ann_thyroid_will_do_as_well(monkeypatch, tmp_path) ->
     assert (again.y == stored.y[order]).all()
 
 
-def test_nhanes_has_prices_by_section_and_nothing_that_the_label_is_made_of() -> None:
+def test_nhanes_has_costs_by_section_and_no_column_that_defines_the_label() -> None:
     data = table("nhanes")
     assert not [name for name in data.columns if "hba1c" in name.lower() or "glucose" in name.lower()]
     assert set(data.costs.values()) == {"2", "4", "5", "9"}

@@ -43,7 +43,7 @@ def paper_lines() -> list[tuple[str, str]]:
     return found
 
 
-def test_there_are_lines_and_rows() -> None:
+def test_the_map_and_the_code_have_enough_paper_lines() -> None:
     assert len(paper_lines()) > 40
     assert len(MAP) > 60
     assert {f"eq. {n}" for n in range(1, 13)} <= set(MAP)

@@ -19,7 +19,7 @@ PUZZLES = (
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SRC)))
-def test_messages_are_plain(page: Path) -> None:
+def test_messages_have_no_puzzling_phrases(page: Path) -> None:
     text = page.read_text()
     if page.suffix == ".py":  # what is said to programmers in docstrings and comments is not looked at
         text = re.sub(r'"""(?!answer with|examples|files:).*?"""|#[^\n"]*$', "", text, flags=re.S | re.M)

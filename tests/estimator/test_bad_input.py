@@ -356,7 +356,7 @@ def test_bad_commands_are_answered_in_one_line(line, folder, monkeypatch):
     assert {p.name: p.stat().st_mtime_ns for p in folder.iterdir()} == before, "nothing may be written"
 
 
-def test_price_lists_as_spreadsheets_write_them(folder, tmp_path, monkeypatch):
+def test_lists_of_costs_are_read_as_spreadsheets_write_them(folder, tmp_path, monkeypatch):
     """With a mark at the start, blanks after commas and an empty line at the end."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text("\ufefftest, cost\nage, 1\npressure, 2\nscan, 0.5\n\n", encoding="utf-8")

@@ -54,7 +54,7 @@ def ids(paths):
     return [str(path.relative_to(SRC)) for path in paths]
 
 
-def test_there_is_something_to_look_at():
+def test_the_checks_find_the_package():
     assert {"errors.py", "core/costs.py", "paper/train.py"} <= set(ids(FILES))
 
 
@@ -87,7 +87,7 @@ def test_a_module_comes_after_those_it_imports_in_the_reading_order():
             assert inner & set(listed[i + 1 :]) == set(), f"{name}.{module} imports what is listed after it"
 
 
-def test_a_class_name_means_one_thing():
+def test_class_names_are_unique():
     where = defaultdict(list)
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -97,7 +97,7 @@ def test_a_class_name_means_one_thing():
 
 
 @pytest.mark.parametrize("path", FILES, ids=ids(FILES))
-def test_names_say_what_they_hold(path):
+def test_variable_names_are_not_on_the_list_of_vague_words(path):
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
     assert {t.string for t in tokens if t.type == tokenize.NAME} & EMPTY_WORDS == set()
 
@@ -131,7 +131,7 @@ def test_core_neither_prints_nor_logs_nor_opens_files(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=ids(FILES))
-def test_nothing_can_run_what_a_file_says(path):
+def test_no_module_can_execute_code_from_a_file(path):
     assert imports(path) & {"pickle", "cloudpickle", "dill", "shelve", "marshal"} == set()
     assert calls(path) & {"eval", "exec", "compile", "__import__"} == set()
     tree = ast.parse(path.read_text())

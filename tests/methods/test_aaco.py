@@ -65,7 +65,7 @@ def test_a_pair_that_tells_only_together_is_bought_and_decides() -> None:
     assert not rollout(test, Aaco(one_step, PRICE, test.loss), None).mask.any()
 
 
-def test_dearer_means_less() -> None:
+def test_a_higher_tradeoff_buys_less() -> None:
     test, shared = pair()[2], outlook()
     cost = [measure(test, Aaco(shared, price, test.loss), None).cost for price in (0.01, PRICE, 0.5, np.inf)]
     assert (np.diff(cost) <= 0).all()
@@ -114,7 +114,7 @@ def test_neighbours_plans_and_losses_are_those_of_a_naive_twin(block: int, monke
     assert (plans.sets[plans.which] == held | (mine.candidates & np.array([False, True, False, True]))).all()
 
 
-def test_losses_are_weighted_by_stake() -> None:
+def test_losses_are_weighted_by_the_largest_loss_of_a_case() -> None:
     p, y = np.array([[0.75, 0.25], [0.75, 0.25], [1.0, 0.0]]), np.array([0, 1, 1])
     # at three times the stake the second class is as likely as the first
     assert cross_entropy(p, y, np.array([1.0, 3.0])) == pytest.approx([np.log(2), 3 * np.log(2), 3 * np.log(1e6)])
@@ -162,7 +162,7 @@ def test_the_same_seed_and_steps_give_the_same_policy() -> None:
     assert (first.outlook.X == second.outlook.X).all()
 
 
-def test_that_a_test_is_not_there_says_nothing() -> None:
+def test_a_missing_test_tells_nothing_about_the_class() -> None:
     """All values are noise, but one class always lacks the last test. Whoever does not hold it must not be suspected."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(480, 3)), np.arange(480) % 2

@@ -42,7 +42,7 @@ def test_the_trees_are_those_of_lightgbm(classes):
     assert p[:, 1] == pytest.approx(model.predict(X) if classes == 2 else model.predict(X)[:, 1])
 
 
-def test_prices_of_columns_add_up():
+def test_costs_of_columns_add_up():
     problem = odd()[0]  # a 1, b 2, c and d together 1, e computed from b, c, d; a set-up of 2 for a and b
     known = np.asarray(problem.known).mean(0)
     # a: 1 and 2/3 of the set-up's 2; b, shared with e: 1 + 2/3; c and d, shared with e: 1/2; e: what is left of both
@@ -54,7 +54,7 @@ def test_prices_of_columns_add_up():
     assert cegb.column_prices(problem, np.array([1, 2, 3])) == pytest.approx([4, 0.5, 0.5] * (1 - known[[1, 2, 2]]))
 
 
-def test_dearer_money_buys_less_and_only_where_it_helps():
+def test_a_higher_tradeoff_buys_less_and_only_where_it_helps():
     train, validation, test = easy()
     found = [
         measure(test, cegb.boosted(train, validation, np.arange(4), price, seconds=60, seed=0, threads=1), None)

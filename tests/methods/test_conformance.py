@@ -343,10 +343,10 @@ def best_on_noise(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_POINTS if name not in REFUSES])
-def test_to_have_a_test_tells_nothing(name):
+def test_having_a_test_tells_nothing_about_the_class(name):
     assert best_on_noise(name) < 0.74
 
 
-def test_who_notices_gaps_is_found_out(monkeypatch):
+def test_a_method_that_can_see_missingness_would_be_caught(monkeypatch):
     monkeypatch.setattr(static_gbm, "filled", lambda problem, seed: problem)
     assert best_on_noise("static-gbm") > 0.85

@@ -126,7 +126,7 @@ def test_the_same_seed_and_steps_give_the_same_networks() -> None:
     assert any((first[name] != third[name]).any() for name in first)
 
 
-def test_that_a_test_is_not_there_says_nothing() -> None:
+def test_a_missing_test_tells_nothing_about_the_class() -> None:
     """All values are noise, but one class always lacks the last test. Whoever does not hold it must not be suspected."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(480, 3)), np.arange(480) % 2
@@ -148,7 +148,7 @@ def test_fit_keeps_to_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 - hard.loss.mean() > 0.95
 
 
-def test_rare_but_dear_cases_are_heard() -> None:
+def test_rare_cases_with_large_losses_are_learned() -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(400) < 0.1).astype(int)
     X = (y * 1.5)[:, None] + rng.normal(size=(400, 2))

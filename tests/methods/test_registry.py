@@ -41,7 +41,7 @@ def fit(problem, validation, budget, *, seconds=60, seed=0):
 """
 
 
-def test_our_own_come_through_the_same_door():
+def test_own_methods_are_found_through_entry_points():
     assert methods.get("baseline") is baseline
     assert "adapt-gbrt" in methods.names()
     assert methods.names() == sorted(methods.names())
@@ -66,14 +66,14 @@ def test_anything_with_a_fit_is_a_method(install):
     assert methods.get("here").fit() == 3
 
 
-def test_names_that_are_not_there():
+def test_unknown_methods_are_refused_with_a_guess():
     with pytest.raises(InputError, match=r"^there is no method 'static_gbn'; did you mean 'static-gbm'\?$"):
         methods.get("static_gbn")
     with pytest.raises(InputError, match=r"^there is no method 'xyz'; there are aaco, .*, static-gbm$"):
         methods.get("xyz")
 
 
-def test_two_packages_with_one_name(install):
+def test_one_name_in_two_packages_is_refused(install):
     install("elsewhere", "dime = elsewhere_code", ALWAYS)
     assert methods.names().count("dime") == 1
     with pytest.raises(InputError, match=r"method 'dime' comes from two packages, .*; uninstall one$"):

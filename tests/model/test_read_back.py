@@ -71,7 +71,7 @@ def test_amounts_that_no_file_keeps_are_refused_before_training(option, amount, 
     assert names(cases.parent) == ["cases.csv"]
 
 
-def test_so_are_such_prices(cases):
+def test_costs_that_no_file_keeps_are_refused_before_training(cases):
     for text in ("a,1e-20\nb,1\nc,1", "a,1e999999999\nb,1\nc,1", "a,1e300\nb,1\nc,1"):
         (cases.parent / "prices.csv").write_text(f"test,cost\n{text}\n")
         code, out, err = fit(cases, "--costs", cases.parent / "prices.csv")
@@ -83,7 +83,7 @@ def test_so_are_such_prices(cases):
     assert "the cost of set-up 'draw' is '1e20'" in err
 
 
-def test_written_is_not_said_of_what_cannot_be_read(cases, monkeypatch):
+def test_a_file_is_reported_as_written_only_if_it_can_be_read(cases, monkeypatch):
     out = cases.with_name("m.askwise")
     family().save(out)
     before = out.read_bytes()

@@ -15,6 +15,7 @@ from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import usage
 from askwise.session.session import TRACE, Session
+from askwise.session.step import Option, Step
 from askwise.texts import give_or_take
 
 EVENTS = (20, 4)  # of a case on the page: so many, and so many for each test; all are computed again with every request
@@ -175,41 +176,51 @@ def _tidy(value: Any) -> Any:
 
 def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
     """A case as it stands: the question or the decision, beliefs, money and the path. `chosen`: a test that was not asked."""
-    model, step, trace = session.model, session.next(), session.trace()
-    unit, total = model.unit, float(model.schema.costs.money(model.schema.costs.total))
-    path = taken(trace["events"])
-    test = chosen or step.test
-    likely = max(step.probabilities.values())
-    gains = [o.gain for o in step.why if o.gain is not None]
-    most = max([abs(g) for g in gains], default=0) or 1
-    open_ = [t for t in model.schema.tests if t not in session.answers and t not in session.known and t != step.test]
+    step, trace = session.next(), session.trace()
+    path, test = taken(trace["events"]), chosen or step.test
+    answered = {*session.answers, *session.known, step.test}
     return {
+        "session": session,
         "step": step,
         "test": test,
         "chosen": chosen,
-        "fields": inputs(model, test) if test else [],
+        "fields": inputs(session.model, test) if test else [],
         "number": 1 + sum(event["do"] == "tell" for event in path),
-        "beliefs": [(str(name), p, p == likely) for name, p in step.probabilities.items()],
-        "weighted": model.weighted,
-        "likeliest": str(max(step.probabilities, key=lambda name: step.probabilities[name])),
-        "decisions": [(str(name), p, step.losses[name], name == step.decision) for name, p in step.probabilities.items()],
-        "why": [(o, None if o.gain is None else abs(o.gain) / most, o.test == step.test) for o in step.why],
         "path": path,
         "known": trace["known"],
-        "refused": session.refused,
-        "can_undo": bool(path),
-        "others": open_,
-        "expects": session.expects,
-        "unit": unit,
-        "total": total,
-        "spent": session.cost,
-        "spent_share": session.cost / total if total else 0.0,
-        "expected_share": min(step.expected.total / total, 1.0) if total else 0.0,
-        "case_id": session.case_id,
-        "budget": session.budget,
-        "fingerprint": model.fingerprint,
+        "others": [test for test in session.model.schema.tests if test not in answered],
         "state": carried(session),
+        "why": _gains(step),
+        **_beliefs(session.model, step),
+        **_spending(session, step),
     }
+
+
+def _gains(step: Step) -> list[tuple[Option, float | None, bool]]:
+    """The tests that could be next: how long the bar of each gain is, and which one is asked."""
+    longest = max((abs(option.gain) for option in step.why if option.gain is not None), default=0) or 1
+    return [
+        (option, None if option.gain is None else abs(option.gain) / longest, option.test == step.test) for option in step.why
+    ]
+
+
+def _beliefs(model: LearnedModel, step: Step) -> dict[str, Any]:
+    """How likely each class is, and what deciding for it would lose."""
+    shares = step.probabilities
+    likeliest = max(shares, key=lambda name: shares[name])
+    return {
+        "weighted": model.weighted,
+        "likeliest": str(likeliest),
+        "beliefs": [(str(name), p, p == shares[likeliest]) for name, p in shares.items()],
+        "decisions": [(str(name), p, step.losses[name], name == step.decision) for name, p in shares.items()],
+    }
+
+
+def _spending(session: Session, step: Step) -> dict[str, Any]:
+    costs, spent = session.model.schema.costs, session.cost
+    total = float(costs.money(costs.total))
+    share, expected = (spent / total, min(step.expected.total / total, 1.0)) if total else (0.0, 0.0)
+    return {"unit": session.model.unit, "total": total, "spent": spent, "spent_share": share, "expected_share": expected}
 
 
 # ---------------------------------------------------------------------- a model
@@ -269,18 +280,15 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
         "most": STEPS,
         "steps": steps,
         "here": steps[at],
-        "own": position(model, model.expected["cost"]),
         "rows": None if used is None else used.rows,
         "used": bought,
         "paths": [] if used is None else used.paths,
         "costs": alone,
         "points": [{**p.shown, **errors(p.measure, model.unit)} for p in model.frontier],
         "weighted": model.weighted,
-        "score": model.objective,
         "unit": model.unit,
         "total": float(schema.costs.money(schema.costs.total)),
         "chart": chart(model, steps),
-        "facts": model.facts,
         "budget": works_at(model),
     }
 

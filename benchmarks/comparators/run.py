@@ -65,7 +65,7 @@ def area(policies: Sequence[Policy], parts: Split) -> float:
 
 
 def pruning(seed: int, seconds: float, threads: int) -> rows.Row:
-    """A random forest, pruned at many prices, against the same forest with fewer trees, which is how one gets cheaper without
+    """A random forest, pruned at many tradeoffs, against the same forest with fewer trees, which is how one gets cheaper without
     pruning; accuracy on test rows at equal cost, averaged over the costs of the pruned ones."""
     parts = load("miniboone_tiny", seed)
     train, test = parts.train, parts.test.take(some_rows(len(parts.test), 5_000, 0))
@@ -96,7 +96,7 @@ def _first_trees(whole: LazyTrees, n: int) -> LazyTrees:
 def gate(seed: int, seconds: float, threads: int) -> rows.Row:
     """How much more often than the cheap model the expensive one is right: on the cases that are sent on, less on those kept.
     Over all gates that send between 5 and 95 % on, whether or not they lie on the hull: here the lead of the expensive model is
-    small and its price is that of all tests."""
+    small and its cost is that of all tests."""
     parts = load("miniboone_tiny", seed)
     test = parts.test.take(some_rows(len(parts.test), 10_000, 0))
     candidates = adapt_gbrt.candidates(parts.train, parts.validation, seconds=seconds, seed=seed, threads=threads)

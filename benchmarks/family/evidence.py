@@ -106,7 +106,7 @@ def hard(model: Model, new: Problem) -> list[dict[str, float]]:
 
 
 def calibration(model: Model, new: Problem) -> dict[str, Any]:
-    """All states in which the policy goes on, at five prices: expected loss and cost, and what came."""
+    """All states in which the policy goes on, at five tradeoffs: expected loss and cost, and what came."""
     assert model.family is not None
     expected_values, came = [], []
     for lam in np.quantile(adaptive(model), [0.1, 0.3, 0.5, 0.7, 0.9]):
@@ -135,13 +135,13 @@ def calibration(model: Model, new: Problem) -> dict[str, Any]:
 
 
 def adaptive(model: Model) -> list[float]:
-    """Prices at which it does not just follow its static order."""
+    """Tradeoffs at which it does not just follow its static order."""
     assert model.family is not None
     return [p.lam for p in model.points if p.prefix is None and p.cost > 0] or [model.family.scale.high / 10]
 
 
 def aside(model: Model, learn: Problem, held_out: Problem, new: Problem, known: bool) -> list[dict[str, float]]:
-    """Some cases that begin elsewhere, at three prices, against LightGBM on exactly what each of them came to know."""
+    """Some cases that begin elsewhere, at three tradeoffs, against LightGBM on exactly what each of them came to know."""
     rng = np.random.default_rng(0)
     rows_taken = np.sort(rng.choice(len(new), min(CASES, len(new)), replace=False))
     part = new.take(rows_taken)
@@ -210,7 +210,7 @@ def text(results: list[rows.Row]) -> str:
             grid("Average budgets", "data | b | expected | spent on test cases | spent / b | score", averages),
             grid("Hard budgets", "data | b | dearest case | mean cost | score", hards),
             grid(
-                "Calibration: mean distance between expected and real in ten bins, over all steps at five prices",
+                "Calibration: mean distance between expected and real in ten bins, over all steps at five tradeoffs",
                 "data | states | loss at the end | its mean | payments to come | their mean",
                 calibrations,
             ),

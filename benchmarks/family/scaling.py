@@ -3,7 +3,7 @@
     ./dev sh python -m benchmarks.family.scaling [--out benchmarks/family/scaling.json]
 
 Random tables, each in a process of its own, one thread. A pass is as many steps as it takes to see every row once, half of them
-on prefixes and half choosing; besides, the static order, the frontier on all validation rows at five prices, and the peak of
+on prefixes and half choosing; besides, the static order, the frontier on all validation rows at five tradeoffs, and the peak of
 memory beyond that of the imports. An exponent is the slope of a straight line through the logarithms.
 """
 

@@ -1,4 +1,4 @@
-"""The paper's algorithm against exact optima: 20 random small problems, each with a price, a hard and an average budget.
+"""The paper's algorithm against exact optima: 20 random small problems, each with a tradeoff, a hard and an average budget.
 
     ./dev sh python -m benchmarks.known_optima.run [--seeds 0:20] [--processes 2]
 

@@ -1,4 +1,4 @@
-"""Random problems that are small enough to be solved exactly: 3 to 8 discrete tests, 2 to 4 classes, unequal prices.
+"""Random problems that are small enough to be solved exactly: 3 to 8 discrete tests, 2 to 4 classes, unequal costs.
 
 They come in five kinds, by seed: `plain`; `setup` (some tests share a set-up cost); `derived` (one test is computed from two
 others); `pair` (only two tests together say anything, so that greedy buying fails); `mixture` (a pair again, with an average
@@ -41,26 +41,26 @@ def small_problem(seed: int, rows: int = 4_000) -> SmallProblem:
     for f in range(F):  # each test depends on the class, some strongly and some hardly
         given_class = rng.dirichlet(np.full(sizes[f], rng.choice([0.3, 1.0, 5.0])), size=K)
         X[:, f] = (rng.random(rows)[:, None] > given_class[y].cumsum(1)).sum(1)
-    prices = {f"t{f}": int(rng.integers(1, 9)) / 4 for f in range(F)}
+    costs = {f"t{f}": int(rng.integers(1, 9)) / 4 for f in range(F)}
     setup, derived = None, None
     if kind == "setup":
         setup = {"visit": (1.5, [f"t{f}" for f in range(F // 2 + 1)])}
     elif kind == "derived":
         X[:, -1] = (X[:, 0] + X[:, 1]) % 3
         derived = {f"t{F - 1}": ["t0", "t1"]}
-        del prices[f"t{F - 1}"]
+        del costs[f"t{F - 1}"]
     elif kind in ("pair", "mixture"):
         X[:, :2] = rng.integers(0, 2, (rows, 2))
         X[:, 2:] = rng.integers(0, sizes[2:], (rows, F - 2))
         reliable = rng.random(rows) < 0.95
         y = np.where(reliable, X[:, :2].sum(1).astype(int) % 2, y % K)
-    schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), CostSpec(prices, setup or {}, derived or {}))
+    schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), CostSpec(costs, setup or {}, derived or {}))
     problem = Problem.build(schema, X - X.mean(0), y, ids=np.arange(rows))
     return SmallProblem(seed, kind, problem, _budgets(problem, kind))
 
 
 def _budgets(problem: Problem, kind: str) -> dict[str, Budget]:
-    """A price, a hard and an average budget at which both buying nothing and buying everything would be a mistake."""
+    """A tradeoff, a hard and an average budget at which both buying nothing and buying everything would be a mistake."""
     beliefs = Exact(problem)
     nothing, everything = beliefs.nothing(), beliefs.solve(Fraction(0), None)
     lam = (nothing.loss - everything.loss) / everything.cost / 3

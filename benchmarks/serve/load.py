@@ -30,7 +30,7 @@ LIMITS = {"share_of_echo": 0.5, "p99_of_echo_at_8": 3.0, "growth": 0.02, "start_
 
 
 def fitted(path: Path) -> None:
-    """A family over 50 tests of equal price, of which some tell a class."""
+    """A family over 50 tests of equal cost, of which a few tell a class."""
     from dataclasses import replace
 
     from askwise import CostlyClassifier, FamilyConfig, Tradeoff

@@ -1,4 +1,4 @@
-"""From rows to the paper's metric, also where each row is a policy of its own: trained for a tradeoff, a target or a hard budget."""
+"""From rows to the paper's metric, also where each row is a policy of its own: for a tradeoff, a target or a hard budget."""
 
 from __future__ import annotations
 

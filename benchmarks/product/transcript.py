@@ -42,8 +42,8 @@ test rows. The score is one minus the expected loss with balanced class weights,
 
 ![area under the validation frontier over the steps of training](progress.svg)
 
-One training learns all tradeoffs at once. Now and then the whole frontier is measured on validation rows; the area under it is one
-number for all budgets, and the best state is kept.
+One training learns all tradeoffs at once. Now and then the whole frontier is measured on validation rows; the area under it
+is one number for all budgets, and the best state is kept.
 
 ## Which tests are bought
 

@@ -76,7 +76,7 @@ def pruning(seed: int, seconds: float, threads: int) -> rows.Row:
     cost, right = np.array([[m.cost, m.accuracy] for m in (measure(test, policy, None) for policy in fewer)]).T
     order = np.argsort(cost)
     best = np.maximum.accumulate(right[order])
-    pruned = [measure(test, grown.policy(train, s.splits), None) for s in budget_prune.prunings(train, grown, seed)]
+    pruned = [measure(test, grown.policy(train, s.splits), None) for s in budget_prune.pruned_at_lambdas(train, grown, seed)]
     lead = [m.accuracy - float(np.interp(m.cost, cost[order], best)) for m in pruned if m.cost > 0]
     return {
         "measure": float(np.mean(lead)),
@@ -115,7 +115,7 @@ def who_is_sent_on(policy: adapt_gbrt.Gated, test: Problem) -> tuple[Any, Any]:
     neither is, or the reverse."""
     on = policy.gate.total(policy.gate.leaves(test.X))[:, 0] > 0
     cheap = adapt_gbrt.cheap_probabilities(policy.cheap.total(policy.cheap.leaves(test.X)))
-    right = [decide(p, policy.loss) == test.y for p in (policy.expensive(test.X), adapt_gbrt.unweighted(cheap, policy.stakes))]
+    right = [decide(p, policy.loss) == test.y for p in (policy.expensive(test.X), adapt_gbrt.unweighted(cheap, policy.scales))]
     return on, right[0].astype(float) - right[1]
 
 
@@ -171,9 +171,9 @@ def xor(seed: int, seconds: float, threads: int, steps: int = 1_500) -> rows.Row
     train, validation, test = (pair(n, seed) for n in (800, 200, 400))
     budget = HardBudget(2)
     planned = methods.get("aaco").points(train, validation, seconds=seconds, seed=seed, threads=threads, steps=steps)
-    short = copy.copy(planned[0].outlook)
+    short = copy.copy(planned[0].reference_rows)
     short.candidates, short.kept = short.candidates[: test.schema.n_tests + 1], OrderedDict()
-    greedy = [replace(policy, outlook=short) for policy in planned]
+    greedy = [replace(policy, reference_rows=short) for policy in planned]
     policies = {"aaco": best_for(planned, validation, budget, seed), "greedy": best_for(greedy, validation, budget, seed)}
     for name in ("gdfs", "dime"):
         policies[name] = methods.get(name).fit(train, validation, budget, seconds=seconds, seed=seed, steps=steps)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.support.naive import check_rules, random_world
 
-from askwise.components.cost_trees import BINS, Binned, LazyTrees, Trees, grow, item_prices, items
+from askwise.components.cost_trees import SETTINGS, Binned, LazyTrees, Trees, grow, item_costs, items
 from askwise.core.cases import Cases
 from askwise.core.episode import rollout
 
@@ -92,7 +92,7 @@ def test_few_columns_are_tried_and_many_values_become_bins():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(500, 6)).astype(np.float32)
     bins = Binned.of(X)
-    assert bins.codes.max() == BINS - 1
+    assert bins.codes.max() == SETTINGS.bins - 1
     below = X[:, :, None] > bins.edges[None]
     assert (below.sum(2) == bins.codes).all()
 
@@ -121,7 +121,7 @@ def test_items_add_up_to_the_cost():
         costs, rng = problem.schema.costs, np.random.default_rng(seed)
         held = rng.random((5, problem.schema.n_tests)) < 0.5
         known = None if problem.known is None else problem.known
-        bought = items(costs, held, known) @ item_prices(costs)
+        bought = items(costs, held, known) @ item_costs(costs)
         assert bought == pytest.approx(np.asarray(costs.money(costs.cost(held, known)), float))
 
 

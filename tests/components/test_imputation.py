@@ -96,7 +96,7 @@ def test_where_each_test_is_a_column_it_is_what_scikit_learn_does():
     problem = Problem.build(Schema.build(list("abcd"), [0, 1]), X, np.arange(80) % 2)
     seen = problem.X.astype(float)
     seen[~problem.available] = NAN
-    theirs = IterativeImputer(LinearRegression(), max_iter=imputation.ROUNDS, tol=0, min_value=np.nanmin(seen, 0),
+    theirs = IterativeImputer(LinearRegression(), max_iter=imputation.SETTINGS.rounds, tol=0, min_value=np.nanmin(seen, 0),
                               max_value=np.nanmax(seen, 0))  # fmt: skip
     with warnings.catch_warnings(action="ignore"):  # that it has not settled
         expected = theirs.fit_transform(seen)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from askwise.components.boosting import ClassShares, stakes, unweighted
+from askwise.components.boosting import ClassShares, loss_scales, unweighted
 from askwise.components.prefixes import Prefix, affordable, lengths_of
-from askwise.components.static_order import _share, elimination_order, ridge_order
+from askwise.components.static_order import _cost_shares, elimination_order, ridge_order
 from askwise.core.budget import HardBudget
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
@@ -58,10 +58,10 @@ def test_shares_add_up_to_the_cost_of_the_set() -> None:
     told = {"setup": {"draw": (6, ["a", "b", "c"])}, "derived": {"d": ["b", "c"]}}
     problem = problem_of(columns(4, 4), np.array([0, 1, 0, 1]), "abcd", {"a": 1, "b": 4, "c": 2, "d": 1}, **told)
     # the draw is shared by four, since d needs it too; b and c are each shared with d
-    assert _share(problem, np.ones(4, bool)) == pytest.approx([1 + 1.5, 2 + 1.5, 1 + 1.5, 1 + 2 + 1 + 1.5])
+    assert _cost_shares(problem, np.ones(4, bool)) == pytest.approx([1 + 1.5, 2 + 1.5, 1 + 1.5, 1 + 2 + 1 + 1.5])
     for left in ([True, False, True, False], [False, False, False, True]):
         mask = np.array(left)
-        assert _share(problem, mask).sum() == problem.schema.costs.cost(mask[None])[0]
+        assert _cost_shares(problem, mask).sum() == problem.schema.costs.cost(mask[None])[0]
 
 
 def test_what_is_free_comes_first_and_sources_come_before_what_is_computed_from_them() -> None:
@@ -93,7 +93,7 @@ def test_the_same_seed_gives_the_same_order() -> None:
 
 def test_class_weights_are_undone() -> None:
     problem = problem_of(columns(100, 1), np.repeat([0, 1], [80, 20]), "a", {"a": 1}, class_weight="balanced")
-    told = stakes(problem)
+    told = loss_scales(problem)
     assert told[1] == pytest.approx(4 * told[0])
     # of cases as they come 80 % are of class 0; a model trained with weights sees half and half
     assert unweighted(np.array([[0.5, 0.5]]), told) == pytest.approx(np.array([[0.8, 0.2]]))

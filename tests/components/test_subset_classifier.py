@@ -6,7 +6,7 @@ import torch
 
 from askwise.components.subset_classifier import (
     Belief,
-    Best,
+    BestNetworks,
     Masked,
     Pace,
     PickedCases,
@@ -148,7 +148,7 @@ def test_phases_last_their_share_of_the_steps():
 
 def test_the_best_is_kept():
     network = Masked(problem().schema, 2)
-    best = Best((network,))
+    best = BestNetworks((network,))
     bias = network.layers[-1].bias
     for loss, value in ((3.0, 1.0), (1.0, 2.0), (2.0, 3.0)):
         torch.nn.init.constant_(bias, value)

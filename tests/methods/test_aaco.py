@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.support.policies import with_settings
 
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.cases import Cases
@@ -12,7 +13,7 @@ from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.methods import aaco
-from askwise.methods.aaco import Aaco, Outlook, Plans, best_first, candidates, cross_entropy, masked_classifier
+from askwise.methods.aaco import Aaco, Plans, ReferenceRows, best_first, candidates, cross_entropy, masked_classifier
 from benchmarks.known_optima.small_problems import small_problem
 
 PRICE = 0.05
@@ -31,8 +32,8 @@ def classifier():
     return masked_classifier(*pair()[:2], seconds=60, seed=0, steps=400)
 
 
-def outlook(**limits: int) -> Outlook:
-    return Outlook(pair()[0], classifier(), **{"reference": 500, "supersets": 256, "neighbours": 20, "seed": 0, **limits})
+def reference_rows(**limits: int) -> ReferenceRows:
+    return ReferenceRows(pair()[0], classifier(), **{"reference": 500, "supersets": 256, "neighbours": 20, "seed": 0, **limits})
 
 
 def guess(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -56,17 +57,17 @@ def mixed(rows: int = 30) -> Problem:
 
 def test_a_pair_that_tells_only_together_is_bought_and_decides() -> None:
     test = pair()[2]
-    done = rollout(test, Aaco(outlook(), PRICE, test.loss), None)
+    done = rollout(test, Aaco(reference_rows(), PRICE, test.loss), None)
     assert done.mask[:, :2].all(1).mean() > 0.95
     assert done.mask[:, 2:].mean() < 0.1
     assert (done.decision == test.y).mean() > 0.93
-    one_step = outlook()
+    one_step = reference_rows()
     one_step.candidates = one_step.candidates[: test.schema.n_tests + 1]  # a plan of one test: greedy
     assert not rollout(test, Aaco(one_step, PRICE, test.loss), None).mask.any()
 
 
-def test_a_higher_tradeoff_buys_less() -> None:
-    test, shared = pair()[2], outlook()
+def test_dearer_means_less() -> None:
+    test, shared = pair()[2], reference_rows()
     cost = [measure(test, Aaco(shared, price, test.loss), None).cost for price in (0.01, PRICE, 0.5, np.inf)]
     assert (np.diff(cost) <= 0).all()
     assert cost[0] > cost[2] == cost[3] == 0
@@ -85,12 +86,12 @@ def test_candidates() -> None:
     assert (candidates(400, 50, np.random.default_rng(0))[401:].sum(1) > 1).mean() > 0.8  # however many tests there are
 
 
-@pytest.mark.parametrize("block", [1, aaco.BLOCK])
+@pytest.mark.parametrize("block", [1, aaco.SETTINGS.block])
 def test_neighbours_plans_and_losses_are_those_of_a_naive_twin(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aaco, "BLOCK", block)
+    with_settings(monkeypatch, aaco, block=block)
     problem = mixed()
     costs, owner = problem.schema.costs, problem.schema.owner
-    mine = Outlook(problem, guess, reference=20, supersets=16, neighbours=3, seed=0)
+    mine = ReferenceRows(problem, guess, reference=20, supersets=16, neighbours=3, seed=0)
     cases = Cases(problem, np.arange(6), np.tile([True, False, True, False], (6, 1)), None)
     near = mine.nearest(cases.values(), cases.mask)
     plans = mine.plans(cases.mask[0], np.array([False, True, False, True]), np.zeros(4))
@@ -136,15 +137,15 @@ def test_the_first_test_of_the_best_plan() -> None:
 
 
 def test_what_was_known_has_not_paid_for_what_it_is_computed_from() -> None:
-    mine = Outlook(mixed(), guess, reference=20, supersets=16, neighbours=3, seed=0)
+    mine = ReferenceRows(mixed(), guess, reference=20, supersets=16, neighbours=3, seed=0)
     held, on_offer = np.arange(4) == 3, np.arange(4) == 1  # the derived test is held, one of its sources is on offer
     assert mine.plans(held, on_offer, np.zeros(4)).cost.tolist() == [0, 0]
     assert sorted(mine.plans(held, on_offer, np.array([0, 3.0, 0, 0])).cost.tolist()) == [0, 3]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = Outlook(mixed(), guess, reference=20, supersets=16, neighbours=3, seed=0)
-    monkeypatch.setattr(aaco, "STORED", 3_000)
+    mine = ReferenceRows(mixed(), guess, reference=20, supersets=16, neighbours=3, seed=0)
+    with_settings(monkeypatch, aaco, stored=3_000)
     nothing = np.zeros(4, bool)
     for offer in candidates(4, 16, np.random.default_rng(0)):
         mine.plans(nothing, offer, np.zeros(4))
@@ -156,10 +157,10 @@ def test_the_same_seed_and_steps_give_the_same_policy() -> None:
     train, validation, test = pair()
     first, second, other = (aaco.points(train, validation, seconds=0, steps=10, seed=seed)[5] for seed in (1, 1, 2))
     state = Cases.start(test, np.arange(50), None).observe()
-    p, q, r = (policy.outlook.classify(state.values, state.mask) for policy in (first, second, other))
+    p, q, r = (policy.reference_rows.classify(state.values, state.mask) for policy in (first, second, other))
     assert (p == q).all()
     assert (p != r).any()
-    assert (first.outlook.X == second.outlook.X).all()
+    assert (first.reference_rows.X == second.reference_rows.X).all()
 
 
 def test_a_missing_test_tells_nothing_about_the_class() -> None:
@@ -169,7 +170,7 @@ def test_a_missing_test_tells_nothing_about_the_class() -> None:
     X[y == 1, 2] = np.nan
     problem = Problem.build(Schema.build(list("abc"), [0, 1]), X, y)
     policy = aaco.points(problem, problem, seconds=0, steps=150)[0]
-    p = policy.outlook.classify(np.zeros((1, 3), np.float32), np.array([[True, True, False]]))
+    p = policy.reference_rows.classify(np.zeros((1, 3), np.float32), np.array([[True, True, False]]))
     assert p[0, 1] == pytest.approx(0.5, abs=0.1)
 
 

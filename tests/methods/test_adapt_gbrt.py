@@ -5,8 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.support.odd_cases import check_points, odd
+from tests.support.policies import with_settings
 
-from askwise.components.boosting import stakes
+from askwise.components.boosting import loss_scales
 from askwise.core.budget import AverageBudget
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
@@ -39,9 +40,8 @@ def two_kinds():
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(adapt_gbrt, "SHRINKAGES", (1.0,))
-    for name, value in {"TREES": 25, "ALTERNATIONS": 6, "ROUNDS": 60, "SHARES": (0.0, 0.5), "PENALTIES": (0.01, 0.03)}.items():
-        monkeypatch.setattr(adapt_gbrt, name, value)
+    fewer = {"shrinkages": (1.0,), "shares": (0.0, 0.5), "penalties": (0.01, 0.03)}
+    with_settings(monkeypatch, adapt_gbrt, trees=25, alternations=6, rounds=60, **fewer)
 
 
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.95])
@@ -105,7 +105,7 @@ def test_sent_on_are_those_for_whom_the_expensive_model_is_better(small):
     lead = right.astype(float) - cheap_right
     assert lead[on].mean() > lead[~on].mean() + 0.2
     assert set(np.unique(pair.cheap.column)) <= {-1, 0, 1}  # c and d are left to the expensive model
-    policy = Gated(pair.gate, pair.cheap, model.classify, model.tests, train.schema.owner, 2, train.loss, stakes(train))
+    policy = Gated(pair.gate, pair.cheap, model.classify, model.tests, train.schema.owner, 2, train.loss, loss_scales(train))
     done = rollout(test, policy, None)
     assert (done.cost[on] == 42).all()
     assert (done.cost[~on] <= 2).all()

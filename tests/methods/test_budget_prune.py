@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from tests.support.odd_cases import check_points, odd
+from tests.support.policies import with_settings
 
 from askwise.components.cost_trees import LazyTrees, Trees
 from askwise.core.budget import AverageBudget, HardBudget
@@ -104,7 +105,7 @@ def test_a_pruned_forest_beats_a_forest_of_fewer_trees_at_equal_cost():
     at_once = min(np.bincount(test.y)) / len(test)
     order = np.argsort(cost)
     gain = []
-    for solved in budget_prune.prunings(train, grown, 0):
+    for solved in budget_prune.pruned_at_lambdas(train, grown, 0):
         m = measure(test, grown.policy(train, solved.splits), None)
         unpruned = np.interp(m.cost, [0, *np.array(cost)[order]], [at_once, *np.minimum.accumulate(np.array(loss)[order])])
         gain.append(unpruned - m.loss)
@@ -125,20 +126,20 @@ def test_a_forest_that_knows_prices_is_cheaper_from_the_start():
 def test_what_the_program_counts_is_what_cases_pay():
     train, _, _ = odd()
     grown = budget_prune.forest(train, np.arange(5), aware=True, seconds=600, seed=0, most=6)
-    for solved in budget_prune.prunings(train, grown, 0):
+    for solved in budget_prune.pruned_at_lambdas(train, grown, 0):
         assert measure(train, grown.policy(train, solved.splits), None).cost == pytest.approx(solved.cost)
 
 
 def test_everything_the_engine_supports(monkeypatch):
-    monkeypatch.setattr(budget_prune, "TREES", 8)
-    monkeypatch.setattr(budget_prune, "PRICES", 6)
+    with_settings(monkeypatch, budget_prune, trees=8)
+    with_settings(monkeypatch, budget_prune, lambdas=6)
     train, validation, test = odd()
     found = budget_prune.points(train, validation, seconds=5)
     check_points(found, test)
 
 
 def test_fit_keeps_to_its_budget_and_repeats_itself(monkeypatch):
-    monkeypatch.setattr(budget_prune, "TREES", 6)
+    with_settings(monkeypatch, budget_prune, trees=6)
     train, validation, test = redundant()
     average, again = (budget_prune.fit(train, validation, AverageBudget(2), seconds=600, seed=3) for _ in range(2))
     assert measure(validation, average, None).cost == pytest.approx(2, abs=0.15)

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.support.odd_cases import check_points, odd
+from tests.support.policies import with_settings
 
 from askwise.components.boosting import boost, row_weights
 from askwise.core.budget import AverageBudget, HardBudget
@@ -49,9 +50,9 @@ def test_costs_of_columns_add_up():
     whole = np.array([1 + 2 / 3, 1 + 2 / 3, 1 / 2, 1 + 1 / 2 + 2 / 3])
     assert whole.sum() == 1 + 2 + 1 + 2
     share = whole * (1 - known)
-    assert cegb.column_prices(problem, np.arange(5)) == pytest.approx([share[0], share[1], share[2] / 2, share[2] / 2, share[3]])
+    assert cegb.column_costs(problem, np.arange(5)) == pytest.approx([share[0], share[1], share[2] / 2, share[2] / 2, share[3]])
     # without e and a, nothing is shared any more
-    assert cegb.column_prices(problem, np.array([1, 2, 3])) == pytest.approx([4, 0.5, 0.5] * (1 - known[[1, 2, 2]]))
+    assert cegb.column_costs(problem, np.array([1, 2, 3])) == pytest.approx([4, 0.5, 0.5] * (1 - known[[1, 2, 2]]))
 
 
 def test_a_higher_tradeoff_buys_less_and_only_where_it_helps():
@@ -69,14 +70,14 @@ def test_a_higher_tradeoff_buys_less_and_only_where_it_helps():
 
 
 def test_everything_the_engine_supports(monkeypatch):
-    monkeypatch.setattr(cegb, "PRICES", 6)
+    with_settings(monkeypatch, cegb, lambdas=6)
     train, validation, test = odd()
     check_points(cegb.points(train, validation, seconds=60), test)
 
 
 def test_fit_keeps_to_its_budget_and_repeats_itself(monkeypatch):
-    monkeypatch.setattr(cegb, "PRICES", 5)
-    monkeypatch.setattr(cegb, "TREES", 60)
+    with_settings(monkeypatch, cegb, lambdas=5)
+    with_settings(monkeypatch, cegb, trees=60)
     train, validation, test = easy()
     average, again = (cegb.fit(train, validation, AverageBudget("1.5"), seconds=600, seed=3) for _ in range(2))
     assert measure(validation, average, None).cost == pytest.approx(1.5, abs=0.15)

@@ -30,7 +30,7 @@ from askwise.core.policy import Always, Choice, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError
 from askwise.evaluation import evaluate
-from askwise.methods import adapt_gbrt, static_gbm
+from askwise.methods import adapt_gbrt, baseline, static_gbm
 from askwise.methods.exact import Exact
 
 # What a method cannot do, and says so. Everything else must work.
@@ -55,10 +55,12 @@ OURS = {name for name, method in METHODS.items() if getattr(method, "__name__", 
 def _little_work():
     """However short the time, some methods do a number of things; here a few are enough."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (subset_classifier, *METHODS.values()):
-            if hasattr(module, "FEWEST_STEPS"):
-                patch.setattr(module, "FEWEST_STEPS", 10)
-        patch.setattr(adapt_gbrt, "TREES", 8)
+        for module, less in (
+            (subset_classifier, {"fewest_steps": 10}),
+            (baseline, {"fewest_steps": 10}),
+            (adapt_gbrt, {"trees": 8}),
+        ):
+            patch.setattr(module, "SETTINGS", replace(module.SETTINGS, **less))
         yield
 
 

@@ -61,5 +61,5 @@ def test_the_second_test_depends_on_the_first():
 def test_steps_repeat_exactly():
     data = which(100)
     first, second = (gdfs.points(data, data, seconds=0, seed=3, steps=40)[2] for _ in range(2))
-    for a, b in ((first.belief.network, second.belief.network), (first.score.selector, second.score.selector)):
+    for a, b in ((first.classifier.network, second.classifier.network), (first.score.selector, second.score.selector)):
         assert all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))

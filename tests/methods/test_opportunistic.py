@@ -62,7 +62,7 @@ def test_the_target_is_that_of_a_double_dqn_over_what_is_left() -> None:
     q_mean = torch.tensor([[10.0, 20.0, 30.0]] * 3)
     buyable = torch.tensor([[True, True, True], [False, True, True], [False, False, False]])
     target = q_target(torch.tensor([1.0, 2.0, 3.0]), q_next, q_mean, buyable)
-    gamma = opportunistic.DISCOUNT
+    gamma = opportunistic.SETTINGS.discount
     assert target.tolist() == pytest.approx([1 + gamma * 10, 2 + gamma * 20, 3])
 
 

@@ -1,7 +1,8 @@
-"""Policies and values for tests."""
+"""Values and settings for tests of policies and methods."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,3 +18,8 @@ class ValuesOf(ValueFunction):
 
     def __call__(self, state: State) -> np.ndarray:
         return self.function(state)
+
+
+def with_settings(monkeypatch: Any, module: Any, **settings: Any) -> None:
+    """The module with other settings, for the time of a test."""
+    monkeypatch.setattr(module, "SETTINGS", replace(module.SETTINGS, **settings))

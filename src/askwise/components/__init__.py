@@ -1,1 +1,12 @@
-"""components"""
+"""Learners and pieces of networks that several methods use.
+
+- boosting: LightGBM, and the only place that imports it
+- static_order: one order of tests for all cases
+- prefixes: classifiers on the prefixes of an order, and the policy that buys one prefix
+- cost_trees: decision trees that buy what they ask, and how they grow
+- imputation: gaps of training data filled by guesses, to compare with
+- networks: layers, inputs and averaged weights of torch networks
+- numpy_layers: linear layers in NumPy
+- encoders: encoders of the user's own
+- subset_classifier: a classifier of any set of tests, and the policy that picks one test after the other
+"""

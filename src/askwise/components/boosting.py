@@ -16,9 +16,18 @@ from askwise.core.arrays import Doubles, Floats, Ints
 from askwise.core.problem import Problem
 from askwise.errors import AskwiseError
 
-# Leaves of a thin class have next to no hessian: without these two, multi-class boosting blows up.
-STEADY = {"min_sum_hessian_in_leaf": 0.5, "lambda_l2": 1.0}
-FEWEST_ROUNDS = 10  # however short the time
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """The settings of every boosted model."""
+
+    least_hessian: float = 0.5  # of a leaf: leaves of a thin class have next to none, and multi-class boosting would blow up
+    l2: float = 1.0  # penalty on the values of leaves, for the same reason
+    fewest_rounds: int = 10  # however short the time
+    most_rounds: int = 3_000  # however long the time
+
+
+SETTINGS = BoostingSettings()
 
 
 def lightgbm() -> Any:
@@ -30,17 +39,17 @@ def lightgbm() -> Any:
     return library
 
 
-def stakes(problem: Problem) -> Doubles:
+def loss_scales(problem: Problem) -> Doubles:
     """K: the largest loss of each class, 1 on average over the rows. A class without a stake counts as the one with the least."""
     most = problem.loss.max(1)
     most = np.where(most > 0, most, most[most > 0].min(initial=1.0))
-    mine: Doubles = most / most[problem.y].mean()
-    return mine
+    scaled: Doubles = most / most[problem.y].mean()
+    return scaled
 
 
 def row_weights(problem: Problem) -> Doubles:
     """N: how much a row counts in learning: its stake, and how often it is drawn."""
-    weights = stakes(problem)[problem.y]
+    weights = loss_scales(problem)[problem.y]
     return weights if problem.weight is None else weights * problem.weight / problem.weight.mean()
 
 
@@ -86,7 +95,7 @@ def boost(
     Xv, yv, wv = validation
     model.add_valid(library.Dataset(Xv, yv, weight=wv, reference=data), "validation")
     built = time.monotonic()
-    best, at, done, most, patience = np.inf, 0, 0, rounds or FEWEST_ROUNDS, max(20, round(3 / rate))
+    best, at, done, most, patience = np.inf, 0, 0, rounds or SETTINGS.fewest_rounds, max(20, round(3 / rate))
     while done < most:
         stuck = model.update()
         done += 1
@@ -94,11 +103,12 @@ def boost(
         if now < best - 1e-7:
             best, at = now, done
         if done == 3 and rounds is None:
-            most = int(np.clip((seconds - (built - began)) * 3 / (time.monotonic() - built), FEWEST_ROUNDS, 3_000))
+            fits = (seconds - (built - began)) * 3 / (time.monotonic() - built)
+            most = int(np.clip(fits, SETTINGS.fewest_rounds, SETTINGS.most_rounds))
             rate = _rate(most)
             patience = max(20, round(3 / rate))
             model.reset_parameter({"learning_rate": rate})
-        if stuck or done - at > patience or (done >= FEWEST_ROUNDS and time.monotonic() - began > 1.2 * seconds):
+        if stuck or done - at > patience or (done >= SETTINGS.fewest_rounds and time.monotonic() - began > 1.2 * seconds):
             break
     per_round = (time.monotonic() - built) / done
     # a copy of the rounds that are kept, without the data
@@ -116,14 +126,14 @@ class Boosted:
 
     models: tuple[Any, ...]
     columns: Ints
-    stakes: Doubles  # K, the weighting that is undone
+    scales: Doubles  # K, the weighting that is undone
     threads: int
 
     def __call__(self, values: Floats) -> Doubles:
         """B, K from B, C."""
         X = np.ascontiguousarray(values[:, self.columns])
         weighted = sum(probabilities(model, X, self.threads) for model in self.models) / len(self.models)
-        return unweighted(np.asarray(weighted), self.stakes)
+        return unweighted(np.asarray(weighted), self.scales)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +157,9 @@ def probabilities(model: Any, X: Floats, threads: int) -> Doubles:
     return np.stack([1 - p, p], 1) if p.ndim == 1 else p
 
 
-def unweighted(p: Doubles, stakes: Doubles) -> Doubles:
+def unweighted(p: Doubles, scales: Doubles) -> Doubles:
     """B, K: the probabilities of cases as they come, from those of a model that was trained with its rows weighted by stake."""
-    undone = p / stakes
+    undone = p / scales
     plain: Doubles = undone / undone.sum(1, keepdims=True)
     return plain
 
@@ -165,7 +175,7 @@ def _settings(classes: int, seed: int, threads: int, **tree: Any) -> dict[str, A
     kind: dict[str, Any] = {"objective": "binary", "metric": "binary_logloss"}
     if classes > 2:
         kind = {"objective": "multiclass", "metric": "multi_logloss", "num_class": classes}
-    return {**kind, **STEADY, **_always(seed, threads), **tree}
+    return {**kind, "min_sum_hessian_in_leaf": SETTINGS.least_hessian, "lambda_l2": SETTINGS.l2, **_always(seed, threads), **tree}
 
 
 def _always(seed: int, threads: int) -> dict[str, Any]:

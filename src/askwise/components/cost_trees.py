@@ -1,7 +1,7 @@
 """Decision trees that buy what they ask: where a batch of cases stands in every tree, what is asked next, and how trees grow.
 
-H nodes of all trees lie side by side, T of them are roots. A case that reaches a test it cannot have (missing, or too dear for
-what is left) goes where 0, the training mean, would go: unbought and unavailable look alike.
+H nodes of all trees lie side by side, T of them are roots. A case that reaches a test it cannot have (missing, or too
+expensive for what is left) goes where 0, the training mean, would go: unbought and unavailable look alike.
 """
 
 from __future__ import annotations
@@ -19,8 +19,17 @@ from askwise.core.cases import State
 from askwise.core.costs import CostFunction
 from askwise.core.policy import Choice, Policy
 
-BINS = 64  # thresholds that are tried for a column, at most
-CELLS = 2_000_000  # of a histogram, at once
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How trees are grown."""
+
+    bins: int = 64  # thresholds that are tried for a column, at most
+    cells: int = 2_000_000  # of a histogram, at once
+
+
+SETTINGS = TreeSettings()
+
 
 Choose = Callable[[Doubles, Bools], Ints]  # n, C gains and n, C columns asked above to n columns to split by, -1 for none
 
@@ -55,10 +64,10 @@ class Trees:
     @cached_property
     def levels(self) -> list[Ints]:
         """The nodes that can be reached, level by level from the roots."""
-        found = [self.roots]
-        while len(inner := found[-1][self.column[found[-1]] >= 0]):
-            found.append(self.child[inner].ravel())
-        return found
+        levels = [self.roots]
+        while len(inner := levels[-1][self.column[levels[-1]] >= 0]):
+            levels.append(self.child[inner].ravel())
+        return levels
 
     def walk(self, values: NDArray[np.floating], waiting: Bools) -> tuple[Ints, Ints]:
         """All trees level by level, with B, C values. `waiting` (B, C): columns that could be bought; elsewhere the value counts.
@@ -128,12 +137,12 @@ class LazyTrees(Policy):
 
 def items(costs: CostFunction, wanted: Bools, known: Bools | None = None) -> Bools:
     """B, F + G: the tests that must be carried out and the set-ups that must be opened to hold what is wanted (B, F). The cost of
-    a set is the sum of the prices of its items, see `item_prices`."""
+    a set is the sum of the costs of its items, see `item_costs`."""
     paid = costs.paid(wanted, known)
     return np.column_stack([paid.tests if known is None else paid.tests & ~known, paid.setups])
 
 
-def item_prices(costs: CostFunction) -> Doubles:
+def item_costs(costs: CostFunction) -> Doubles:
     """F + G, in money."""
     return np.asarray(costs.money(np.concatenate([costs.own, costs.setup])), float)
 
@@ -148,15 +157,15 @@ class Binned:
     @classmethod
     def of(cls, X: Floats, most_rows: int = 20_000) -> Binned:
         """Thresholds between neighbours where there are few values, else at quantiles."""
-        edges = np.full((X.shape[1], BINS - 1), np.inf)
+        edges = np.full((X.shape[1], SETTINGS.bins - 1), np.inf)
         codes = np.empty(X.shape, np.uint8)
         for c in range(X.shape[1]):
             column = X[:, c].astype(np.float64)
-            seen = np.unique(column[:most_rows])
-            if len(seen) <= BINS:
-                cuts = (seen[1:] + seen[:-1]) / 2
+            distinct = np.unique(column[:most_rows])
+            if len(distinct) <= SETTINGS.bins:
+                cuts = (distinct[1:] + distinct[:-1]) / 2
             else:
-                cuts = np.unique(np.quantile(column[:most_rows], np.arange(1, BINS) / BINS, method="lower"))
+                cuts = np.unique(np.quantile(column[:most_rows], np.arange(1, SETTINGS.bins) / SETTINGS.bins, method="lower"))
             edges[c, : len(cuts)] = cuts
             codes[:, c] = np.searchsorted(cuts, column, "left")
         return cls(codes, edges)
@@ -200,9 +209,9 @@ def grow(
                 shown = rng.random((n, C)).argpartition(tried - 1, 1)[:, :tried]
                 codes = bins.codes[rows[:, None], shown[node]]
                 gain, best = np.full((n, C), -np.inf), np.zeros((n, C), np.int64)
-                found = _best_splits(codes, node, n, target[rows], weight[rows], least)
-                np.put_along_axis(gain, shown, found[0], 1)
-                np.put_along_axis(best, shown, found[1], 1)
+                best_shown = _best_splits(codes, node, n, target[rows], weight[rows], least)
+                np.put_along_axis(gain, shown, best_shown[0], 1)
+                np.put_along_axis(best, shown, best_shown[1], 1)
             split = choose(gain, asked)
             code = best[np.arange(n), split]
         inner = split >= 0
@@ -232,15 +241,15 @@ def _best_splits(
     """
     C = codes.shape[1]
     gain, best = np.full((n, C), -np.inf), np.zeros((n, C), np.int64)
-    width = max(1, min(CELLS // (n * BINS), 2 * CELLS // max(len(codes), 1)))
+    width = max(1, min(SETTINGS.cells // (n * SETTINGS.bins), 2 * SETTINGS.cells // max(len(codes), 1)))
     for start in range(0, C, width):
         end = min(start + width, C)
         k = end - start
-        cell = ((node[:, None] * k + np.arange(k)) * BINS + codes[:, start:end]).ravel()
+        cell = ((node[:, None] * k + np.arange(k)) * SETTINGS.bins + codes[:, start:end]).ravel()
 
         def below(amount: Doubles) -> Doubles:  # n, k, BINS: the sum over all rows up to each code
-            filled = np.bincount(cell, amount.repeat(k), minlength=n * k * BINS)  # noqa: B023
-            return filled.reshape(n, k, BINS).cumsum(2)  # noqa: B023
+            filled = np.bincount(cell, amount.repeat(k), minlength=n * k * SETTINGS.bins)  # noqa: B023
+            return filled.reshape(n, k, SETTINGS.bins).cumsum(2)  # noqa: B023
 
         W = below(weight)
         left, right = W[..., :-1], W[..., -1:] - W[..., :-1]

@@ -10,7 +10,7 @@ gets shares rather than one of its values; like every other value they stay with
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,17 @@ from askwise.core.sampling import some_rows
 from askwise.errors import InputError, did_you_mean
 
 KINDS = ("mean", "mice")
-ROUNDS = 10  # in which all tests are predicted once more
-MOST_ROWS = 20_000  # from which the regressions are learned
+
+
+@dataclass(frozen=True)
+class ImputationSettings:
+    """The settings of chained equations."""
+
+    rounds: int = 10  # in which all tests are predicted once more
+    most_rows: int = 20_000  # from which the regressions are learned
+
+
+SETTINGS = ImputationSettings()
 
 
 def impute(kind: str, train: Problem, *others: Problem, seed: int = 0) -> list[Problem]:
@@ -30,7 +39,7 @@ def impute(kind: str, train: Problem, *others: Problem, seed: int = 0) -> list[P
     case lacks cannot be bought for it."""
     if kind not in KINDS:
         raise InputError(f"there is no imputation {kind!r}; {did_you_mean(kind, KINDS)}")
-    guess = _Guess(train, MOST_ROWS if kind == "mice" else 0, ROUNDS if kind == "mice" else 0, seed)
+    guess = _Guess(train, SETTINGS.most_rows if kind == "mice" else 0, SETTINGS.rounds if kind == "mice" else 0, seed)
     return [guess(problem) for problem in (train, *others)]
 
 

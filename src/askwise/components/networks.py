@@ -36,8 +36,8 @@ def soft_update(target: nn.Module, network: nn.Module, rho: float) -> None:
     Paper: section 3.1, target network; algorithm 2, update φ
     """
     torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), rho)
-    for mine, theirs in zip(target.buffers(), network.buffers(), strict=True):
-        mine.copy_(theirs)
+    for buffer, latest in zip(target.buffers(), network.buffers(), strict=True):
+        buffer.copy_(latest)
 
 
 def gumbel_perturbed(logits: Tensor, legal: Tensor, uniform: Tensor, never: float = -1e9) -> Tensor:

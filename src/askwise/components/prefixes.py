@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.components.boosting import Boosted, ClassShares, Fitted, boost, probabilities, row_weights, stakes, unweighted
+from askwise.components.boosting import Boosted, ClassShares, Fitted, boost, loss_scales, probabilities, row_weights, unweighted
 from askwise.components.static_order import elimination_order, free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
@@ -19,15 +19,23 @@ from askwise.core.problem import Problem
 
 Classifier = Callable[[Floats], Doubles]  # B, C values to B, K probabilities
 
-# A practitioner's three tries: many small trees for few rows, the usual ones, large ones for many rows.
-TREES: tuple[dict[str, Any], ...] = (
-    {"num_leaves": 8, "min_data_in_leaf": 5, "feature_fraction": 0.5},
-    {"num_leaves": 31, "feature_fraction": 0.8},
-    {"num_leaves": 127, "feature_fraction": 0.8},
-)
-FEW_ROWS = 20_000  # with fewer training rows each prefix has several models, each with a fold left out
-FOLDS = 5
-ENOUGH_ROUNDS = 120  # a grid of prefixes is made coarser until each model gets about as many rounds
+
+@dataclass(frozen=True)
+class PrefixSettings:
+    """How a classifier is learned for each prefix of an order."""
+
+    # a practitioner's three tries: many small trees for few rows, the usual ones, large ones for many rows
+    trees: tuple[dict[str, Any], ...] = (
+        {"num_leaves": 8, "min_data_in_leaf": 5, "feature_fraction": 0.5},
+        {"num_leaves": 31, "feature_fraction": 0.8},
+        {"num_leaves": 127, "feature_fraction": 0.8},
+    )
+    few_rows: int = 20_000  # with fewer training rows each prefix has several models, each with a fold left out
+    folds: int = 5  # of the training rows, where these are few
+    enough_rounds: int = 120  # a grid of prefixes is made coarser until each model gets about as many rounds
+
+
+SETTINGS = PrefixSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +77,8 @@ class Prefix(Policy):
 
 def decide(p: Doubles, loss: Doubles) -> Ints:
     """B: the class with the least expected loss."""
-    said: Ints = (p @ loss).argmin(1)
-    return said
+    decision: Ints = (p @ loss).argmin(1)
+    return decision
 
 
 def prefix_policies(problem: Problem, order: Ints, stages: list[Stage]) -> list[Prefix]:
@@ -123,31 +131,31 @@ def boosted_stages(
     problem: Problem, validation: Problem, order: Ints, *, seconds: float, seed: int = 0, threads: int = 1
 ) -> list[Stage]:
     """A boosted classifier for each prefix of a grid, the settings of its trees tuned on validation rows, in about `seconds`."""
-    learner = _Learner(problem, validation, order, seed, threads)
+    learner = PrefixLearner(problem, validation, order, seed, threads)
     ends = time.monotonic() + seconds
     # on a prefix at the beginning of the plateau, each try for as long as a model will have in the end
-    tries = [learner.fit(max(1, len(order) // 3), None, seconds / 24, tree) for tree in TREES] if len(order) else []
+    tries = [learner.fit(max(1, len(order) // 3), None, seconds / 24, tree) for tree in SETTINGS.trees] if len(order) else []
     best = min(range(len(tries)), key=lambda i: tries[i].log_loss, default=0)
-    folds = FOLDS if len(problem) < FEW_ROWS else 1
+    folds = SETTINGS.folds if len(problem) < SETTINGS.few_rows else 1
     per_round = tries[best].per_round if tries else 1.0
-    lengths = lengths_of(problem, order, int((ends - time.monotonic()) / (folds * ENOUGH_ROUNDS * per_round)))
+    lengths = lengths_of(problem, order, int((ends - time.monotonic()) / (folds * SETTINGS.enough_rounds * per_round)))
     share = np.array(lengths) + len(order) / 4  # more tests, more time; what short prefixes do not use goes to the longer ones
     stages = []
     for i, length in enumerate(lengths):
         granted = max(ends - time.monotonic(), 0.0) * share[i] / share[i:].sum()
-        stages.append(learner.stage(length, folds, granted, TREES[best]))
+        stages.append(learner.stage(length, folds, granted, SETTINGS.trees[best]))
     return stages
 
 
-class _Learner:
+class PrefixLearner:
     """What is the same for all prefixes: rows, weights, folds."""
 
     def __init__(self, problem: Problem, validation: Problem, order: Ints, seed: int, threads: int) -> None:
         self.problem, self.order, self.seed, self.threads = problem, order, seed, threads
         self.weight = row_weights(problem)
-        self.fold = np.random.default_rng(seed).permutation(len(problem)) % FOLDS
-        some = np.random.default_rng(seed).permutation(len(validation))[:FEW_ROWS]  # enough to know when to stop
-        self.judge = validation.take(np.sort(some)).with_loss(problem.loss)
+        self.fold = np.random.default_rng(seed).permutation(len(problem)) % SETTINGS.folds
+        rows = np.random.default_rng(seed).permutation(len(validation))[: SETTINGS.few_rows]  # enough to know when to stop
+        self.judge = validation.take(np.sort(rows)).with_loss(problem.loss)
 
     def columns(self, length: int) -> Ints:
         return np.flatnonzero(np.isin(self.problem.schema.owner, self.order[:length]))
@@ -157,8 +165,8 @@ class _Learner:
         columns, y = self.columns(length), np.asarray(self.problem.y)
         rows = np.flatnonzero(self.fold != without) if without is not None else np.arange(len(y))
         train = self.problem.X[np.ix_(rows, columns)], y[rows], self.weight[rows]
-        # by the stakes of the training rows: stakes(judge) would be scaled by the validation rows' own mean
-        judge = self.judge.X[:, columns], np.asarray(self.judge.y), stakes(self.problem)[self.judge.y]
+        # by the scales of the training rows: loss_scales(judge) would be scaled by the validation rows' own mean
+        judge = self.judge.X[:, columns], np.asarray(self.judge.y), loss_scales(self.problem)[self.judge.y]
         classes, seed = self.problem.schema.n_classes, self.seed + (without or 0)
         return boost(train, judge, classes, seconds=seconds, seed=seed, threads=self.threads, **tree)
 
@@ -169,12 +177,12 @@ class _Learner:
             return Stage(length, shares, shares(self.problem.X) if folds > 1 else None)
         left_out = range(folds) if folds > 1 else [None]
         models = tuple(self.fit(length, fold, seconds / folds, tree).model for fold in left_out)
-        told = stakes(self.problem)
-        classify = Boosted(models, columns, told, self.threads)
+        scales = loss_scales(self.problem)
+        classify = Boosted(models, columns, scales, self.threads)
         if folds == 1:
             return Stage(length, classify)
         outside = np.empty((len(self.problem), self.problem.schema.n_classes))
         for fold, model in enumerate(models):
-            mine = self.fold == fold
-            outside[mine] = probabilities(model, self.problem.X[np.ix_(mine, columns)], self.threads)
-        return Stage(length, classify, unweighted(outside, told))
+            left_out_rows = self.fold == fold
+            outside[left_out_rows] = probabilities(model, self.problem.X[np.ix_(left_out_rows, columns)], self.threads)
+        return Stage(length, classify, unweighted(outside, scales))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,10 +12,18 @@ from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.costs import CostFunction
 from askwise.core.problem import Problem
 
-MANY = 200  # with more tests than this, elimination takes larger steps on fewer rows
-PACE = 2e8  # rows x tests x classes x rounds that a core boosts in a second, roughly
-FEWEST = 1_000  # rows, however short the time
-MOST_DROPPED = 0.7  # of the tests that are left
+
+@dataclass(frozen=True)
+class OrderSettings:
+    """How fast tests are eliminated."""
+
+    many_tests: int = 200  # with more tests than this, elimination takes larger steps on fewer rows
+    pace: float = 2e8  # rows x tests x classes x rounds that a core boosts in a second, roughly
+    fewest_rows: int = 1_000  # however short the time
+    most_dropped: float = 0.7  # share of the tests that are left, in one step
+
+
+SETTINGS = OrderSettings()
 
 
 def elimination_order(
@@ -30,30 +39,32 @@ def elimination_order(
     and, if that is not enough, in larger steps.
 
     Again and again a small boosted model is trained on the tests that are left, and those with the least gain per unit of cost
-    go: the share `drop` of them, at least one. Tests that share a set-up or a source share its price. What is free comes first.
+    go: the share `drop` of them, at least one. Tests that share a set-up or a source share its cost. What is free comes first.
     """
     y = np.asarray(problem.trainable().y)
     schema = problem.schema
-    if schema.n_tests > MANY:
+    if schema.n_tests > SETTINGS.many_tests:
         rows, rounds, drop = min(rows, 8_000), min(rounds, 20), max(drop, 0.25)
     if seconds is not None:
-        rows = min(rows, max(FEWEST, int(seconds * PACE * drop / (schema.n_tests * schema.n_classes * rounds))))
+        fits = int(seconds * SETTINGS.pace * drop / (schema.n_tests * schema.n_classes * rounds))
+        rows = min(rows, max(SETTINGS.fewest_rows, fits))
     weight, free = row_weights(problem), free_tests(problem)
-    some = np.sort(np.random.default_rng(seed).permutation(len(problem))[:rows])
+    sample = np.sort(np.random.default_rng(seed).permutation(len(problem))[:rows])
     left, gone, ends = ~free, [], np.inf if seconds is None else time.monotonic() + seconds
     while left.sum() > 1:
         began = time.monotonic()
-        price = _share(problem, left)
+        cost = _cost_shares(problem, left)
         shown = np.flatnonzero((left | free)[schema.owner])  # what is free is always there, and may make another test idle
         rate = np.zeros(schema.n_tests)
-        rate[left] = price
+        rate[left] = cost
         shown = shown[np.argsort(rate[schema.owner[shown]], kind="stable")]  # of two copies the trees take the first: the cheaper
-        per_column = column_gain(problem.X[np.ix_(some, shown)], y[some], weight[some], schema.n_classes, rounds, seed, threads)
+        data = problem.X[np.ix_(sample, shown)], y[sample], weight[sample]
+        per_column = column_gain(*data, schema.n_classes, rounds, seed, threads)
         gain = np.bincount(schema.owner[shown], per_column, minlength=schema.n_tests)[left]
         if seconds is not None:  # time falls with the number of tests, so that all that follows takes (1 - drop) / drop of this
             took = time.monotonic() - began
-            drop = min(max(drop, took / (took + max(ends - time.monotonic(), 0.0))), MOST_DROPPED)
-        worst = np.lexsort((-price, gain / price))[: max(1, int(len(gain) * drop))]  # of equals the dearest goes first
+            drop = min(max(drop, took / (took + max(ends - time.monotonic(), 0.0))), SETTINGS.most_dropped)
+        worst = np.lexsort((-cost, gain / cost))[: max(1, int(len(gain) * drop))]  # of equals the most expensive goes first
         gone.append(np.flatnonzero(left)[worst])
         left[gone[-1]] = False
     order = np.concatenate([np.flatnonzero(free), np.flatnonzero(left), *(group[::-1] for group in reversed(gone))])
@@ -62,7 +73,7 @@ def elimination_order(
 
 def ridge_order(problem: Problem) -> Ints:
     """F: the tests from the first to buy to the last, by recursive elimination with a ridge classifier, one test at a time;
-    prices do not count. A test weighs as much as the squared coefficients of its columns, over all classes. The paper's
+    costs do not count. A test weighs as much as the squared coefficients of its columns, over all classes. The paper's
     baseline orders in this way.
     """
     y, owner, F = np.asarray(problem.trainable().y), problem.schema.owner, problem.schema.n_tests
@@ -86,7 +97,7 @@ def ridge_order(problem: Problem) -> Ints:
 
 
 def free_tests(problem: Problem) -> Bools:
-    """F: tests that cost nobody anything: all know them already, or their price is 0."""
+    """F: tests that cost nobody anything: all know them already, or their cost is 0."""
     costs = problem.schema.costs
     known = _known_to_all(problem)
     free: Bools = known | (costs.marginal(costs.paid(known[None], known[None]))[0] == 0)
@@ -101,7 +112,7 @@ def _known_to_all(problem: Problem) -> Bools:
 
 def _paid_ones_early(order: Ints, costs: CostFunction) -> Ints:
     """The same order, but what a derived test is computed from comes before it, and what has become free comes at once: neither
-    makes any prefix dearer, and each case knows more for its money."""
+    makes any prefix more expensive, and each case knows more for its money."""
     rank = {test: i for i, test in enumerate(order.tolist())}
     placed: dict[int, None] = {}  # in the order of placing
 
@@ -120,8 +131,8 @@ def _paid_ones_early(order: Ints, costs: CostFunction) -> Ints:
     return np.array(list(placed), np.int64)
 
 
-def _share(problem: Problem, left: Bools) -> Doubles:
-    """What each of the tests that are left costs when they are bought together: the price of a test, or of a set-up, is shared
+def _cost_shares(problem: Problem, left: Bools) -> Doubles:
+    """What each of the tests that are left costs when they are bought together: the cost of a test, or of a set-up, is shared
     equally by all that need it. The shares add up to the cost of the set.
 
     What leaving a test out would save is no good here: a derived test and what it is computed from would both seem to be for

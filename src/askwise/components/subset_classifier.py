@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askwise.components.boosting import stakes, unweighted
+from askwise.components.boosting import loss_scales, unweighted
 from askwise.components.networks import inputs
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
@@ -30,14 +30,23 @@ from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import some_rows
 
-DROPOUT = 0.3
-RATE = 1e-3
-BATCH = 128
-LONGEST = 64  # so many tests are picked at most
-FEWEST_STEPS = 30  # of each phase, however short the time
-JUDGES = 1_000  # validation rows by which the best networks are known
-LOOK_AHEAD = 16  # picks along which these are judged
-PATIENCE = 5  # looks that bring nothing better before a phase ends
+
+@dataclass(frozen=True)
+class SubsetSettings:
+    """How a classifier of any set of tests is learned, and how tests are picked."""
+
+    dropout: float = 0.3  # after each hidden layer
+    rate: float = 1e-3  # the learning rate of Adam
+    batch: int = 128  # rows of a step, and cases in progress
+    longest: int = 64  # so many tests are picked at most
+    fewest_steps: int = 30  # of each phase, however short the time
+    validation_rows: int = 1_000  # by which the best networks are known
+    look_ahead: int = 16  # picks along which networks are measured
+    patience: int = 5  # measurements that bring nothing better before a phase ends
+
+
+SETTINGS = SubsetSettings()
+
 
 Score = Callable[[State], Doubles]  # B, F: the test with the largest is picked, one with -inf never
 
@@ -52,7 +61,8 @@ class Masked(nn.Module):
         width = 128 if schema.n_tests <= 200 else 512
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
         sizes = [len(schema.columns) + schema.n_tests, width, width]
-        layers = [part for a, b in pairwise(sizes) for part in (nn.Linear(a, b), nn.ReLU(inplace=True), nn.Dropout(DROPOUT))]
+        pairs = pairwise(sizes)
+        layers = [part for a, b in pairs for part in (nn.Linear(a, b), nn.ReLU(inplace=True), nn.Dropout(SETTINGS.dropout))]
         self.layers = nn.Sequential(*layers, nn.Linear(width, outputs))
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
@@ -72,7 +82,7 @@ class Belief:
     """p(y | what is held), from a network whose rows were drawn by stake."""
 
     network: Masked
-    stakes: Doubles  # K
+    scales: Doubles  # K
 
     def drawn(self, state: State) -> Doubles:
         """B, K: as the network sees the classes."""
@@ -84,7 +94,7 @@ class Belief:
         return self.as_they_come(self.drawn(state))
 
     def as_they_come(self, drawn: Doubles) -> Doubles:
-        return unweighted(drawn, self.stakes)
+        return unweighted(drawn, self.scales)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +161,14 @@ def held(mask: Bools, free: Bools) -> Ints:
     return count
 
 
-def counts(free: Bools, longest: int = LONGEST) -> list[int]:
+def counts(free: Bools, longest: int = SETTINGS.longest) -> list[int]:
     """How many tests to buy, from none to all that are not free, or `longest`: every number at first, then ever larger steps."""
     most = min(int((~free).sum()), longest)
-    found, at = [0], 1.0
+    numbers, at = [0], 1.0
     while round(at) < most:
-        found.append(round(at))
+        numbers.append(round(at))
         at = max(at + 1, at * 1.25)
-    return sorted({*found, most})
+    return sorted({*numbers, most})
 
 
 @contextmanager
@@ -190,7 +200,7 @@ class Pace:
             if self.steps is not None:
                 done = step / max(1, round(share * self.steps))
             else:
-                done = min((time.monotonic() - start) / length, step / FEWEST_STEPS)
+                done = min((time.monotonic() - start) / length, step / SETTINGS.fewest_steps)
             if done >= 1:
                 return
             yield done
@@ -198,7 +208,7 @@ class Pace:
 
 
 @dataclass(eq=False)
-class Best:
+class BestNetworks:
     """Networks as they were when they did best."""
 
     networks: tuple[Masked, ...]
@@ -225,11 +235,11 @@ class SubsetLearner:
         self.problem = problem = filled(problem.trainable(), seed)
         self.rng = np.random.default_rng(seed)
         self.X, self.y = torch.from_numpy(problem.X), torch.from_numpy(np.asarray(problem.y))
-        self.free, self.told = free_tests(problem), stakes(problem)
-        self.judge = filled(validation.labelled().take(some_rows(len(validation), JUDGES, seed)), seed)
+        self.free, self.scales = free_tests(problem), loss_scales(problem)
+        self.held_out = filled(validation.labelled().take(some_rows(len(validation), SETTINGS.validation_rows, seed)), seed)
         self.network = Masked(problem.schema, problem.schema.n_classes).eval()
-        self.belief = Belief(self.network, self.told)
-        self.adam = torch.optim.Adam(self.network.parameters(), RATE, fused=True)
+        self.belief = Belief(self.network, self.scales)
+        self.adam = torch.optim.Adam(self.network.parameters(), SETTINGS.rate, fused=True)
 
     def any_sets(self, problem: Problem, row: Ints) -> Bools:
         """B, F: sets of random size; small ones are more frequent, since tests are bought one by one."""
@@ -248,49 +258,49 @@ class SubsetLearner:
 
     def pretrain(self, upto: float) -> None:
         """On any sets, until they are predicted best on validation rows. The rate falls in the second half."""
-        row = np.arange(len(self.judge))
-        cases = Cases(self.judge, row, self.any_sets(self.judge, row), None).observe()
-        best, due = Best((self.network,)), 0.1
+        row = np.arange(len(self.held_out))
+        cases = Cases(self.held_out, row, self.any_sets(self.held_out, row), None).observe()
+        best, due = BestNetworks((self.network,)), 0.1
         for done in self.pace.phase(upto):
-            set_rate(self.adam, RATE * min(1.0, 2 * (1 - done) + 0.01))
-            drawn = self.problem.draw(BATCH, self.rng)
+            set_rate(self.adam, SETTINGS.rate * min(1.0, 2 * (1 - done) + 0.01))
+            drawn = self.problem.draw(SETTINGS.batch, self.rng)
             self.learn(drawn, self.any_sets(self.problem, drawn))
             if done >= due:
                 best.see(self.log_loss(cases))
                 due += 0.1
-                if best.bad >= PATIENCE:
+                if best.bad >= SETTINGS.patience:
                     break
         best.see(self.log_loss(cases))
         best.restore()
 
-    def everything(self, longest: int = LONGEST) -> list[Policy]:
+    def everything(self, longest: int = SETTINGS.longest) -> list[Policy]:
         """Where more tests can be bought than are ever picked, the policy that buys all, with the classifier as it is now."""
         if (~self.free).sum() <= longest:
             return []
         tests = np.arange(self.problem.schema.n_tests)
-        return [Everything(Belief(copy.deepcopy(self.network), self.told), self.problem.loss, tests)]
+        return [Everything(Belief(copy.deepcopy(self.network), self.scales), self.problem.loss, tests)]
 
     def log_loss(self, state: State) -> float:
         """Of validation rows in such states, weighted by stake."""
-        p = self.belief.drawn(state)[np.arange(len(self.judge)), self.judge.y]
-        return float(-(np.log(p + 1e-12) * self.told[self.judge.y]).mean())
+        p = self.belief.drawn(state)[np.arange(len(self.held_out)), self.held_out.y]
+        return float(-(np.log(p + 1e-12) * self.scales[self.held_out.y]).mean())
 
     def path_loss(self, score: Score) -> float:
         """The mean log loss of validation rows before each of the first picks and after the last one."""
         policy = Picking(self.belief, score, self.problem.schema.n_tests, self.free, self.problem.loss)
-        cases, found = Cases.start(self.judge, np.arange(len(self.judge)), None), []
-        for _ in range(min(LOOK_AHEAD, len(self.free)) + 1):
+        cases, losses = Cases.start(self.held_out, np.arange(len(self.held_out)), None), []
+        for _ in range(min(SETTINGS.look_ahead, len(self.free)) + 1):
             state = cases.observe()
-            found.append(self.log_loss(state))
+            losses.append(self.log_loss(state))
             cases.step(policy.act(state).action)  # a case that is decided stays as it is
-        return float(np.mean(found))
+        return float(np.mean(losses))
 
 
 class PickedCases:
     """Training rows whose tests are picked one after the other. Each ends at a length of its own, short ones being more
     frequent, or when nothing is left, and a new one takes its place."""
 
-    def __init__(self, learner: SubsetLearner, n: int = BATCH) -> None:
+    def __init__(self, learner: SubsetLearner, n: int = SETTINGS.batch) -> None:
         self.problem, self.learner, self.rng = learner.problem, learner, learner.rng
         self.longest = max(1, counts(learner.free)[-1])
         self.row, self.life = np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -1,7 +1,22 @@
-"""Methods: each a module, or anything else, with `fit(problem, validation, budget, *, seconds, seed)`, which returns a policy.
+"""Each method is a module, or anything else, with `fit(problem, validation, budget, *, seconds, seed)`, which returns a policy.
 
 They are found through the entry points of the group `askwise.methods`, those that come with askwise like those of any other
 package. Where a method also has `points(problem, validation, *, seconds, seed, threads)`, these policies make its frontier.
+
+- exact: the optimum by dynamic programming, for few discrete tests
+- family: ours, one training for every tradeoff and every budget
+- paper: the paper's algorithm
+- baseline: the paper's baseline, a network for each prefix of a ridge classifier's order
+- static_gbm: boosted trees on the prefixes of one order
+- cascade: the same, and after each prefix a case goes on or is decided
+- random: tests in a random order, for comparison
+- gdfs: greedy picks, learned by gradients
+- dime: greedy picks by expected information for the cost
+- opportunistic: a Q-network that looks for the test that changes the belief most
+- aaco: plans from how similar training rows fared
+- cegb: LightGBM with its penalty for new columns
+- budget_prune: a random forest, pruned together
+- adapt_gbrt: a gate that keeps easy cases for a cheap model
 """
 
 from __future__ import annotations
@@ -25,7 +40,7 @@ def names() -> list[str]:
 
 def about() -> dict[str, str]:
     """What each says of itself in its first paragraph, read and not imported: some load torch."""
-    found = {}
+    paragraphs = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             spec = find_spec(point.module)
@@ -33,28 +48,28 @@ def about() -> dict[str, str]:
             spec = None
         path = Path(spec.origin) if spec is not None and spec.origin is not None else None
         words = ast.get_docstring(ast.parse(path.read_text())) if path is not None and path.suffix == ".py" else None
-        found[point.name] = (words or "").split("\n\n")[0].replace("\n", " ")
-    return found
+        paragraphs[point.name] = (words or "").split("\n\n")[0].replace("\n", " ")
+    return paragraphs
 
 
 def get(name: str) -> Any:
     """A method by its name; imported only now."""
-    found = list(entry_points(group=GROUP, name=name))
-    if not found:
+    points = list(entry_points(group=GROUP, name=name))
+    if not points:
         close = get_close_matches(name.replace("_", "-"), names(), 1)
         raise InputError(
             f"there is no method {name!r}" + (f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(names())}")
         )
-    if len(found) > 1:
-        raise InputError(f"method {name!r} comes from two packages, {found[0].value} and {found[1].value}; uninstall one")
+    if len(points) > 1:
+        raise InputError(f"method {name!r} comes from two packages, {points[0].value} and {points[1].value}; uninstall one")
     try:
-        method = found[0].load()
+        method = points[0].load()
     except (ImportError, AttributeError) as error:
         raise InputError(
-            f"method {name!r} is {found[0].value}, which cannot be imported: {error}; repair or uninstall its package"
+            f"method {name!r} is {points[0].value}, which cannot be imported: {error}; repair or uninstall its package"
         ) from error
     if not callable(getattr(method, "fit", None)):
         raise InputError(
-            f"method {name!r} is {found[0].value}, which has no function fit(problem, validation, budget, *, seconds, seed)"
+            f"method {name!r} is {points[0].value}, which has no function fit(problem, validation, budget, *, seconds, seed)"
         )
     return method

@@ -3,7 +3,7 @@
 For a case that holds the tests o, its k nearest training rows on o's columns are found, and for each of many sets S ⊇ o the loss
 of a masked classifier on these rows, had S been bought, is averaged. The set with the least
 
-    mean loss over the neighbours + price × what S costs beyond o
+    mean loss over the neighbours + λ × what S costs beyond o
 
 is the plan. If it is o itself the class is said; otherwise the one test of the plan is bought that would by itself be best, and
 with its value the neighbours and the plan are looked for again. A plan is a set, so two tests that tell something only together
@@ -27,7 +27,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from askwise.components.boosting import stakes, unweighted
+from askwise.components.boosting import loss_scales, unweighted
 from askwise.components.networks import inputs, soft_update, stack
 from askwise.components.prefixes import decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
@@ -42,22 +42,30 @@ from askwise.paper.config import TrainConfig
 
 Classifier = Callable[[Floats, Bools], Doubles]  # B, C values (0 where unknown) and B, F mask to B, K probabilities
 
-REFERENCE = 2_000  # training rows among which neighbours are looked for
-SUPERSETS = 256  # sets that are compared besides each test alone: all there are, or random ones
-NEIGHBOURS = 20
-START = 200  # neighbours of a case of which nothing is known: any rows
-PRICES = 10
-BLOCK = 2**22  # numbers in the largest array at a time
-STORED = 2**27  # bytes of losses that are kept for the next cases that hold the same tests
-RATE = 1e-3
-BATCH = 256
-FOLLOWS = 0.01  # how fast the averaged classifier follows
-LOOKS = 20  # how often the classifier is measured on validation rows; the best is kept
+
+@dataclass(frozen=True)
+class AacoSettings:
+    """The settings of aaco."""
+
+    reference: int = 2_000  # training rows among which neighbours are looked for
+    supersets: int = 256  # sets that are compared besides each test alone: all there are, or random ones
+    neighbours: int = 20  # reference rows that a case is compared with
+    start: int = 200  # neighbours of a case of which nothing is known: any rows
+    lambdas: int = 10  # points of the frontier, besides buying nothing
+    block: int = 2**22  # numbers in the largest array at a time
+    stored: int = 2**27  # bytes of losses that are kept for the next cases that hold the same tests
+    rate: float = 1e-3  # the learning rate of Adam
+    batch: int = 256  # rows of a step
+    follows: float = 0.01  # how fast the averaged classifier follows
+    measurements: int = 20  # of the classifier on validation rows; the best is kept
+
+
+SETTINGS = AacoSettings()
 
 
 def masked_classifier(problem: Problem, validation: Problem, seconds: float, seed: int, steps: int | None = None) -> Classifier:
     """p(y | any tests): one network of [x ⊙ m, m], trained on random sets of tests for `seconds` or `steps`."""
-    rng, began, told = np.random.default_rng(seed), time.monotonic(), stakes(problem)
+    rng, began, scales = np.random.default_rng(seed), time.monotonic(), loss_scales(problem)
     schema, width = problem.schema, TrainConfig.for_size(len(problem), problem.schema.n_tests).width
 
     def draw(of: Problem, row: Ints) -> tuple[torch.Tensor, torch.Tensor]:
@@ -73,20 +81,20 @@ def masked_classifier(problem: Problem, validation: Problem, seconds: float, see
         )
     mean.load_state_dict(network.state_dict())
     held_out, truth = draw(validation, some_rows(len(validation), 5_000, seed))
-    weight = torch.from_numpy(told[truth.numpy()]).float()
-    adam = torch.optim.Adam(network.parameters(), RATE, fused=True)
+    weight = torch.from_numpy(scales[truth.numpy()]).float()
+    adam = torch.optim.Adam(network.parameters(), SETTINGS.rate, fused=True)
     best, kept, step, looks, done = np.inf, {}, 0, 0, 0.0
     while done < 1:
-        adam.param_groups[0]["lr"] = RATE * min(1.0, max(2 * (1 - done), 0.02))
-        seen, y = draw(problem, problem.draw(BATCH, rng))
+        adam.param_groups[0]["lr"] = SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.02))
+        observed, y = draw(problem, problem.draw(SETTINGS.batch, rng))
         adam.zero_grad()
-        functional.cross_entropy(network(seen), y).backward()  # type: ignore[no-untyped-call]
+        functional.cross_entropy(network(observed), y).backward()  # type: ignore[no-untyped-call]
         adam.step()
-        soft_update(mean, network, FOLLOWS)
+        soft_update(mean, network, SETTINGS.follows)
         step += 1
         done = step / steps if steps is not None else (time.monotonic() - began) / max(seconds, 1e-9)
-        if int(LOOKS * done) > looks:
-            looks = int(LOOKS * done)
+        if int(SETTINGS.measurements * done) > looks:
+            looks = int(SETTINGS.measurements * done)
             with torch.inference_mode():
                 now = float((functional.cross_entropy(mean(held_out), truth, reduction="none") * weight).mean())
             if now < best:
@@ -95,7 +103,7 @@ def masked_classifier(problem: Problem, validation: Problem, seconds: float, see
 
     @torch.inference_mode()
     def classify(values: Floats, mask: Bools) -> Doubles:
-        return unweighted(mean(inputs(values, mask)).softmax(1).numpy().astype(np.float64), told)
+        return unweighted(mean(inputs(values, mask)).softmax(1).numpy().astype(np.float64), scales)
 
     return classify
 
@@ -109,8 +117,8 @@ class Plans(NamedTuple):
     losses: Floats  # N, U: of each reference row, had it been decided with a set; NaN where nobody asked yet
 
 
-class Outlook:
-    """Reference rows, and how they fare with any tests. The losses are kept for the cases, and prices, that ask next."""
+class ReferenceRows:
+    """Reference rows, and how they fare with any tests. The losses are kept for the cases, and lambdas, that ask next."""
 
     def __init__(
         self, problem: Problem, classify: Classifier, reference: int, supersets: int, neighbours: int, seed: int
@@ -119,7 +127,7 @@ class Outlook:
         rows = rng.permutation(len(problem))[:reference]  # in random order, since of equally near rows the first are taken
         self.classify, self.neighbours = classify, min(neighbours, len(rows))
         self.schema, self.X, self.y = problem.schema, problem.X[rows], np.asarray(problem.y)[rows]
-        self.stakes = stakes(problem)
+        self.scales = loss_scales(problem)
         self.wide = self.X.astype(np.float64)
         self.square = self.wide**2
         self.candidates = candidates(problem.schema.n_tests, supersets, rng)
@@ -133,15 +141,15 @@ class Outlook:
         """
         B, N = len(values), len(self.X)
         near = np.empty((B, self.neighbours), np.int64)
-        seen = self.schema.by_column(mask)
+        held = self.schema.by_column(mask).astype(np.float64)
         # the order of the rows breaks ties, by more than products of another shape are rounded differently
         tie = np.linspace(0, 1e-7, N)
-        for some in _blocks(B, N):
-            distance = seen[some].astype(np.float64) @ self.square.T - 2 * (values[some].astype(np.float64) @ self.wide.T) + tie
+        for block in _blocks(B, N):
+            distance = held[block] @ self.square.T - 2 * (values[block].astype(np.float64) @ self.wide.T) + tie
             if self.neighbours < N:
-                near[some] = np.argpartition(distance, self.neighbours - 1, 1)[:, : self.neighbours]
+                near[block] = np.argpartition(distance, self.neighbours - 1, 1)[:, : self.neighbours]
             else:
-                near[some] = np.arange(N)
+                near[block] = np.arange(N)
         return near
 
     def plans(self, held: Bools, on_offer: Bools, now: Doubles) -> Plans:
@@ -157,7 +165,7 @@ class Outlook:
         cost = np.maximum(cost, np.where(sets & on_offer, now, 0).max(1))  # what a case knew has not paid for other tests
         plans = Plans(sets, which.reshape(-1), cost, np.full((len(self.X), len(sets)), np.nan, np.float32))
         self.kept[key] = plans
-        while len(self.kept) > 1 and sum(p.losses.nbytes for p in self.kept.values()) > STORED:
+        while len(self.kept) > 1 and sum(p.losses.nbytes for p in self.kept.values()) > SETTINGS.stored:
             self.kept.popitem(last=False)
         return plans
 
@@ -167,26 +175,26 @@ class Outlook:
         rows = rows[np.isnan(plans.losses[rows, 0])]
         U = len(plans.sets)
         shown = self.schema.by_column(plans.sets)
-        for some in _blocks(len(rows), U * (len(self.schema.columns) + self.schema.n_tests)):
-            mine = rows[some]
-            values = (self.X[mine, None] * shown).reshape(-1, self.X.shape[1])
-            p = self.classify(values, np.tile(plans.sets, (len(mine), 1)))
-            truth = np.repeat(self.y[mine], U)
-            plans.losses[mine] = cross_entropy(p, truth, self.stakes).reshape(-1, U)
+        for block in _blocks(len(rows), U * (len(self.schema.columns) + self.schema.n_tests)):
+            part = rows[block]
+            values = (self.X[part, None] * shown).reshape(-1, self.X.shape[1])
+            p = self.classify(values, np.tile(plans.sets, (len(part), 1)))
+            truth = np.repeat(self.y[part], U)
+            plans.losses[part] = cross_entropy(p, truth, self.scales).reshape(-1, U)
         mean = np.empty((len(near), U))
-        for some in _blocks(len(near), near.shape[1] * U):
-            mean[some] = plans.losses[near[some]].mean(1, dtype=np.float64)
+        for block in _blocks(len(near), near.shape[1] * U):
+            mean[block] = plans.losses[near[block]].mean(1, dtype=np.float64)
         return mean
 
 
-def cross_entropy(p: Doubles, y: Ints, stakes: Doubles) -> Doubles:
-    """-w_y log p'_y, where p' are the probabilities if each class were as frequent as its stake w makes it; B.
+def cross_entropy(p: Doubles, y: Ints, scales: Doubles) -> Doubles:
+    """-w_y log p'_y, where p' are the probabilities if each class were as frequent as its loss scale w makes it; B.
 
     This is what the classifier was trained to make small. Never more than for one in a million.
     """
-    weighted = p * stakes
-    told = weighted[np.arange(len(y)), y] / weighted.sum(1)
-    lost: Doubles = -np.log(np.maximum(told, 1e-6)) * stakes[y]
+    weighted = p * scales
+    likelihood = weighted[np.arange(len(y)), y] / weighted.sum(1)
+    lost: Doubles = -np.log(np.maximum(likelihood, 1e-6)) * scales[y]
     return lost
 
 
@@ -200,20 +208,20 @@ def candidates(F: int, most: int, rng: np.random.Generator) -> Bools:
 
 
 def _blocks(n: int, numbers_each: int) -> list[slice]:
-    size = max(BLOCK // max(numbers_each, 1), 1)
+    size = max(SETTINGS.block // max(numbers_each, 1), 1)
     return [slice(i, i + size) for i in range(0, n, size)]
 
 
 @dataclass(frozen=True, eq=False)
 class Aaco(Policy):
-    """Plans at one price, buys the first test of its plan, and decides when the plan is to buy nothing."""
+    """Plans at one λ, buys the first test of its plan, and decides when the plan is to buy nothing."""
 
-    outlook: Outlook
-    price: float  # loss per money; infinite: nothing but what is free
+    reference_rows: ReferenceRows
+    lam: float  # loss per unit of cost; infinite: nothing but what is free
     loss: Doubles  # K, K
 
     def act(self, state: State) -> Choice:
-        first_test = self.outlook.schema.first_test
+        first_test = self.reference_rows.schema.first_test
         test = self.choose(state)
         says = test < 0
         action = first_test + test
@@ -223,13 +231,14 @@ class Aaco(Policy):
 
     def belief(self, state: State) -> Doubles:
         """B, K: class probabilities."""
-        return self.outlook.classify(state.values, state.mask)
+        return self.reference_rows.classify(state.values, state.mask)
 
     def choose(self, state: State) -> Ints:
         """B: the test to buy, -1 where there is none. Cases that hold the same and may buy the same are looked at together."""
-        mask, on_offer = state.mask, state.legal[:, self.outlook.schema.first_test :]
+        schema = self.reference_rows.schema
+        mask, on_offer = state.mask, state.legal[:, schema.first_test :]
         now = np.zeros(mask.shape)
-        if state.test_cost is not None and not self.outlook.schema.costs.plain:  # otherwise a test's price is always the same
+        if state.test_cost is not None and not schema.costs.plain:  # otherwise a test's cost is always the same
             now[on_offer] = state.test_cost[on_offer]
         test = np.full(len(mask), -1)
         asks = np.flatnonzero(on_offer.any(1))
@@ -240,20 +249,20 @@ class Aaco(Policy):
         order = np.argsort(group, kind="stable")
         for cases in np.split(asks[order], np.cumsum(np.bincount(group))[:-1]):
             held = mask[cases[0]]
-            plans = self.outlook.plans(held, on_offer[cases[0]], now[cases[0]])
+            plans = self.reference_rows.plans(held, on_offer[cases[0]], now[cases[0]])
             if held.any():
-                lost = self.outlook.losses(plans, self.outlook.nearest(state.values[cases], mask[cases]))
+                lost = self.reference_rows.losses(plans, self.reference_rows.nearest(state.values[cases], mask[cases]))
             else:  # all rows are equally near, to all of these cases
-                lost = self.outlook.losses(plans, np.arange(min(START, len(self.outlook.X)))[None])
+                lost = self.reference_rows.losses(plans, np.arange(min(SETTINGS.start, len(self.reference_rows.X)))[None])
                 lost = np.repeat(lost, len(cases), 0)
-            test[cases] = best_first(plans, lost, self.price, None if state.left is None else state.left[cases])
+            test[cases] = best_first(plans, lost, self.lam, None if state.left is None else state.left[cases])
         return test
 
 
-def best_first(plans: Plans, lost: Doubles, price: float, left: Doubles | None) -> Ints:
+def best_first(plans: Plans, lost: Doubles, lam: float, left: Doubles | None) -> Ints:
     """G: of the best set that can be paid the test that is best alone; -1 where the best is what is held."""
     paid = np.zeros_like(plans.cost)
-    np.multiply(price, plans.cost, out=paid, where=plans.cost > 0)  # what is free is free at any price
+    np.multiply(lam, plans.cost, out=paid, where=plans.cost > 0)  # what is free is free at any λ
     total = lost + paid
     if left is not None:
         total[plans.cost > left[:, None] + 1e-9] = np.inf  # money left is a float here; what may be bought is known exactly
@@ -274,11 +283,11 @@ def points(
     seed: int = 0,
     threads: int = 1,
     steps: int | None = None,
-    reference: int = REFERENCE,
-    supersets: int = SUPERSETS,
-    neighbours: int = NEIGHBOURS,
+    reference: int = SETTINGS.reference,
+    supersets: int = SETTINGS.supersets,
+    neighbours: int = SETTINGS.neighbours,
 ) -> list[Policy]:
-    """A policy for each of a range of prices, over one classifier that is trained for `seconds`, or `steps`. Using them is slow:
+    """A policy for each of a range of lambdas, over one classifier that is trained for `seconds`, or `steps`. Using them is slow:
     time grows with the number of neighbours and of supersets, and memory with that of reference rows and supersets."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -287,14 +296,14 @@ def points(
         classify = masked_classifier(complete, judge, seconds, seed, steps)
     finally:
         torch.set_num_threads(before)
-    outlook = Outlook(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
+    reference_rows = ReferenceRows(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
     ends = lam_range(problem)
-    grid: Sequence[float] | Doubles = [] if ends is None else np.geomspace(*ends, PRICES) / problem.loss_scale
-    return [Aaco(outlook, float(price), problem.loss) for price in (np.inf, *grid)]
+    grid: Sequence[float] | Doubles = [] if ends is None else np.geomspace(*ends, SETTINGS.lambdas) / problem.loss_scale
+    return [Aaco(reference_rows, float(lam), problem.loss) for lam in (np.inf, *grid)]
 
 
 def fit(
     problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
 ) -> Policy:
-    """The price that is best for the budget on validation rows, or a mixture of two."""
+    """The lambda that is best for the budget on validation rows, or a mixture of two."""
     return best_for(points(problem, validation, seconds=seconds, seed=seed, steps=steps), validation, budget, seed)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askwise.components.boosting import Boosted, boost, probabilities, row_weights, stakes, unweighted
-from askwise.components.cost_trees import Binned, Trees, grow, item_prices, items
+from askwise.components.boosting import Boosted, boost, loss_scales, probabilities, row_weights, unweighted
+from askwise.components.cost_trees import Binned, Trees, grow, item_costs, items
 from askwise.components.prefixes import Classifier, Prefix, at_once, columns_within, decide
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
@@ -32,18 +32,26 @@ from askwise.core.sampling import some_rows
 from askwise.frontier.choice import best_for
 from askwise.frontier.hull import hull
 
-PENALTIES = (5e-4, 2e-3, 8e-3, 3e-2, 1e-1)  # for a test of the mean price, in mean squared gradient
-SHARES = (0.0, 0.1, 0.25, 0.5, 0.75)  # of cases that are to be sent on
-SHRINKAGES = (0.5, 1.0)
-WISHED = 20  # of these settings, when there is time
-FEWEST = 3  # however short the time
-ALTERNATIONS = 50
-SETTLED = 0.01  # mean change of q from one alternation to the next, at which they end
-TREES = 100
-DEPTH = 3
-ROUNDS = 200  # of the expensive model
-FOLDS = 3
-CELLS = 600_000  # rows x columns that gate and cheap model learn from
+
+@dataclass(frozen=True)
+class AdaptGbrtSettings:
+    """The settings of adapt-gbrt."""
+
+    penalties: tuple[float, ...] = (5e-4, 2e-3, 8e-3, 3e-2, 1e-1)  # for a test of the mean cost, in mean squared gradient
+    shares: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5, 0.75)  # of cases that are to be sent on
+    shrinkages: tuple[float, ...] = (0.5, 1.0)  # of each tree
+    tried: int = 20  # of these combinations, when there is time
+    fewest: int = 3  # combinations, however short the time
+    alternations: int = 50  # of q and the models, at most
+    settled: float = 0.01  # mean change of q from one alternation to the next, at which they end
+    trees: int = 100  # of the gate, and of the cheap model
+    depth: int = 3  # of these trees
+    rounds: int = 200  # of the expensive model
+    folds: int = 3  # of the training rows, for the expensive model
+    cells: int = 600_000  # rows x columns that gate and cheap model learn from
+
+
+SETTINGS = AdaptGbrtSettings()
 
 
 def sigma(x: Doubles) -> Doubles:
@@ -93,15 +101,15 @@ class Charge:
     """Picks the split with the largest mean gain less what its test newly costs; remembers what has been paid."""
 
     need: Bools  # C, R: the items of each column's test
-    price: Doubles  # R
+    cost: Doubles  # R
     lam: float
     heft: float  # of all rows, for the mean
 
     def __post_init__(self) -> None:
-        self.have = np.zeros(len(self.price), bool)
+        self.have = np.zeros(len(self.cost), bool)
 
     def __call__(self, gain: Doubles, asked: Bools) -> Ints:
-        score = gain / self.heft - self.lam * ((self.need & ~self.have) @ self.price)
+        score = gain / self.heft - self.lam * ((self.need & ~self.have) @ self.cost)
         best = score.argmax(1)
         splits = score.max(1) > 1e-9
         self.have |= self.need[best[splits]].any(0)
@@ -123,11 +131,11 @@ def boost_both(bins: Binned, q1: Doubles, sign: Doubles, weight: Doubles, charge
     g, f = np.zeros(N), np.zeros((N, J))
     gate, cheap = [], []
     least = max(5.0, min(50.0, float(weight.sum()) / 100))
-    for _ in range(TREES):
-        tree, leaf = grow(bins, gate_slope(q1, g)[:, None], weight, depth=DEPTH, least=least, choose=charge)
+    for _ in range(SETTINGS.trees):
+        tree, leaf = grow(bins, gate_slope(q1, g)[:, None], weight, depth=SETTINGS.depth, least=least, choose=charge)
         gate.append(replace(tree, value=rate * tree.value))
         g = g + gate[-1].value[leaf, 0]
-        tree, leaf = grow(bins, cheap_slope((1 - q1)[:, None], sign, f), weight, depth=DEPTH, least=least, choose=charge)
+        tree, leaf = grow(bins, cheap_slope((1 - q1)[:, None], sign, f), weight, depth=SETTINGS.depth, least=least, choose=charge)
         cheap.append(replace(tree, value=rate * tree.value))
         f = f + cheap[-1].value[leaf]
     return Pair(_joined(gate), _joined(cheap), g, f)
@@ -153,31 +161,32 @@ class Expensive:
 
 def expensive(problem: Problem, validation: Problem, columns: Ints, *, seconds: float, seed: int, threads: int) -> Expensive:
     """The mean of one LightGBM model for each fold left out."""
-    y, weight, told = np.asarray(problem.y), row_weights(problem), stakes(problem)
-    fold = np.random.default_rng(seed).permutation(len(problem)) % FOLDS
-    some = some_rows(len(validation), 20_000, seed)
-    judge = validation.X[np.ix_(some, columns)], np.asarray(validation.y)[some], told[np.asarray(validation.y)[some]]
+    y, weight, scales = np.asarray(problem.y), row_weights(problem), loss_scales(problem)
+    fold = np.random.default_rng(seed).permutation(len(problem)) % SETTINGS.folds
+    sample = some_rows(len(validation), 20_000, seed)
+    judge = validation.X[np.ix_(sample, columns)], np.asarray(validation.y)[sample], scales[np.asarray(validation.y)[sample]]
     models, h = [], np.empty(len(problem))
-    for left_out in range(FOLDS):
-        rows, mine = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
+    for left_out in range(SETTINGS.folds):
+        rows, outside = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
         train = problem.X[np.ix_(rows, columns)], y[rows], weight[rows]
         models.append(
             boost(
                 train,
                 judge,
                 problem.schema.n_classes,
-                seconds=seconds / FOLDS,
+                seconds=seconds / SETTINGS.folds,
                 seed=seed,
                 threads=threads,
-                rounds=ROUNDS,
+                rounds=SETTINGS.rounds,
                 num_leaves=16,
                 feature_fraction=0.8,
             ).model
         )
-        h[mine] = probabilities(models[-1], problem.X[np.ix_(mine, columns)], threads)[np.arange(len(mine)), y[mine]]
+        p = probabilities(models[-1], problem.X[np.ix_(outside, columns)], threads)
+        h[outside] = p[np.arange(len(outside)), y[outside]]
     looked_at = np.any([model.feature_importance() > 0 for model in models], axis=0)
     tests = np.unique(problem.schema.owner[columns[looked_at]])
-    return Expensive(Boosted(tuple(models), columns, told, threads), tests, np.clip(h, 1e-6, 1))
+    return Expensive(Boosted(tuple(models), columns, scales, threads), tests, np.clip(h, 1e-6, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +200,7 @@ class Gated(Policy):
     owner: Ints
     first_test: int
     loss: Doubles
-    stakes: Doubles
+    scales: Doubles
 
     @property
     def fixed_order(self) -> Ints:
@@ -227,7 +236,7 @@ class Gated(Policy):
         return action
 
     def _cheaply(self, leaf: Ints) -> Doubles:
-        return unweighted(cheap_probabilities(self.cheap.total(leaf)), self.stakes)
+        return unweighted(cheap_probabilities(self.cheap.total(leaf)), self.scales)
 
     def belief(self, state: State) -> Doubles:
         """B, K: class probabilities, those of the expensive model for cases that the gate sends there."""
@@ -251,7 +260,7 @@ class GateLearner:
 
     @classmethod
     def of(cls, problem: Problem, columns: Ints, h: Doubles, seed: int) -> GateLearner:
-        rows = some_rows(len(problem), max(500, CELLS // len(columns)), seed)
+        rows = some_rows(len(problem), max(500, SETTINGS.cells // len(columns)), seed)
         part, schema = problem.take(rows), problem.schema
         need = items(schema.costs, np.eye(schema.n_tests, dtype=bool))[schema.owner[columns]]
         if problem.known is not None:  # what all know is free
@@ -260,17 +269,17 @@ class GateLearner:
 
     def alternate(self, penalty: float, share: float, rate: float, until: float = np.inf) -> Pair:
         """q from the models, the models from q, until q has settled; twice at least. At first q is the same for all."""
-        y, weight, prices = np.asarray(self.problem.y), row_weights(self.problem), item_prices(self.problem.schema.costs)
+        y, weight, costs = np.asarray(self.problem.y), row_weights(self.problem), item_costs(self.problem.schema.costs)
         K = self.problem.schema.n_classes
         sign = np.where(y[:, None] == (np.array([1]) if K == 2 else np.arange(K)), 1.0, -1.0)
-        alone = self.need @ prices
+        alone = self.need @ costs
         lam = penalty / float(alone[alone > 0].mean()) if (alone > 0).any() else 0.0
         q1 = np.full(len(y), share)
-        for i in range(ALTERNATIONS):
-            pair = boost_both(self.bins, q1, sign, weight, Charge(self.need, prices, lam, float(weight.sum())), rate)
+        for i in range(SETTINGS.alternations):
+            pair = boost_both(self.bins, q1, sign, weight, Charge(self.need, costs, lam, float(weight.sum())), rate)
             p = np.clip(cheap_probabilities(pair.f)[np.arange(len(y)), y], 1e-6, 1)
             before, q1 = q1, sent_on(self.h, p, pair.g, share)
-            if np.abs(q1 - before).mean() < SETTLED or (i > 0 and time.monotonic() > until):
+            if np.abs(q1 - before).mean() < SETTINGS.settled or (i > 0 and time.monotonic() > until):
                 break
         return Pair(self._back(pair.gate), self._back(pair.cheap), pair.g, pair.f)
 
@@ -286,11 +295,11 @@ def points(
 
     Under a hard budget of `cap` units no model sees more than the tests that it allows together.
     """
-    found = candidates(problem, validation, seconds=seconds, seed=seed, threads=threads, cap=cap)
+    policies = candidates(problem, validation, seconds=seconds, seed=seed, threads=threads, cap=cap)
     judge = validation.with_loss(problem.loss)
-    measured = [measure(judge, policy, None) for policy in found]
+    measured = [measure(judge, policy, None) for policy in policies]
     best = hull([m.cost for m in measured], [-m.loss for m in measured])
-    return [policy for i, policy in enumerate(found) if i in {0, 1, *best.tolist()}]
+    return [policy for i, policy in enumerate(policies) if i in {0, 1, *best.tolist()}]
 
 
 def candidates(
@@ -303,22 +312,19 @@ def candidates(
     if not len(columns):
         return [at_once(problem)]
     model = expensive(problem, filled(validation, seed), columns, seconds=seconds / 4, seed=seed, threads=threads)
-    found: list[Policy] = [at_once(problem), Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
+    policies: list[Policy] = [at_once(problem), Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
     learner = GateLearner.of(problem, columns, model.h, seed)
-    settings = list(product(PENALTIES, SHARES, SHRINKAGES))
-    drawn = np.random.default_rng(seed).permutation(len(settings))
+    common = model.classify, model.tests, schema.owner, schema.first_test, problem.loss, loss_scales(problem)
+    combinations = list(product(SETTINGS.penalties, SETTINGS.shares, SETTINGS.shrinkages))
+    drawn = np.random.default_rng(seed).permutation(len(combinations))
     for i, at in enumerate(drawn.tolist()):
         now = time.monotonic()
-        if i >= FEWEST and now > ends:
+        if i >= SETTINGS.fewest and now > ends:
             break
-        penalty, share, rate = settings[at]
-        pair = learner.alternate(penalty, share, rate, now + (ends - now) / max(WISHED - i, 1))
-        found.append(
-            Gated(
-                pair.gate, pair.cheap, model.classify, model.tests, schema.owner, schema.first_test, problem.loss, stakes(problem)
-            )
-        )
-    return found
+        penalty, share, rate = combinations[at]
+        pair = learner.alternate(penalty, share, rate, now + (ends - now) / max(SETTINGS.tried - i, 1))
+        policies.append(Gated(pair.gate, pair.cheap, *common))
+    return policies
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:

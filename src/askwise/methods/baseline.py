@@ -1,18 +1,19 @@
 """The paper's own baseline: a ridge classifier's order of the tests, and a separate neural network for each prefix of it.
 
-Networks are of the main method's size. Prices play no part in the order, except that what is free comes first.
+Networks are of the main method's size. Costs play no part in the order, except that what is free comes first.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
-from askwise.components.boosting import ClassShares, row_weights, stakes, unweighted
+from askwise.components.boosting import ClassShares, loss_scales, row_weights, unweighted
 from askwise.components.networks import stack
 from askwise.components.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.components.static_order import free_tests, ridge_order
@@ -24,9 +25,17 @@ from askwise.core.problem import Problem
 from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 
-BATCH = 256
-RATE = 1e-3
-FEWEST_STEPS = 300  # however short the time
+
+@dataclass(frozen=True)
+class BaselineSettings:
+    """The settings of baseline."""
+
+    batch: int = 256  # rows of a step
+    rate: float = 1e-3  # the learning rate of Adam
+    fewest_steps: int = 300  # however short the time
+
+
+SETTINGS = BaselineSettings()
 
 
 def width_of(problem: Problem) -> int:
@@ -64,21 +73,21 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
     """Three layers, cross-entropy weighted by stake; the weights that predict the validation rows best. The learning rate falls
     to nothing in the second half of the seconds; it ends early when the validation rows are predicted ever worse."""
     began, rng = time.monotonic(), np.random.default_rng(seed)
-    width, told = width_of(problem), stakes(problem)
+    width, scales = width_of(problem), loss_scales(problem)
     X, y = torch.from_numpy(problem.X[:, columns]), torch.from_numpy(np.asarray(problem.y))
     weight = torch.from_numpy(row_weights(problem).astype(np.float32))
-    some = np.sort(rng.permutation(len(validation))[:10_000])
-    Xv, yv = torch.from_numpy(validation.X[np.ix_(some, columns)]), torch.from_numpy(np.asarray(validation.y)[some])
-    wv = torch.from_numpy(told[yv.numpy()].astype(np.float32))
+    sample = np.sort(rng.permutation(len(validation))[:10_000])
+    Xv, yv = torch.from_numpy(validation.X[np.ix_(sample, columns)]), torch.from_numpy(np.asarray(validation.y)[sample])
+    wv = torch.from_numpy(scales[yv.numpy()].astype(np.float32))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = nn.Sequential(stack(len(columns), width), nn.Linear(width, problem.schema.n_classes))
-    adam = torch.optim.Adam(network.parameters(), RATE, fused=True)
-    best, kept, bad, window, step = np.inf, {}, 0, max(50, min(len(y) // BATCH, 500)), 0
+    adam = torch.optim.Adam(network.parameters(), SETTINGS.rate, fused=True)
+    best, kept, bad, window, step = np.inf, {}, 0, max(50, min(len(y) // SETTINGS.batch, 500)), 0
     while bad < 15:
-        done = min((time.monotonic() - began) / max(seconds, 1e-9), step / FEWEST_STEPS)
-        adam.param_groups[0]["lr"] = RATE * min(1.0, max(2 * (1 - done), 0.01))
-        rows = torch.from_numpy(rng.integers(len(y), size=BATCH))
+        done = min((time.monotonic() - began) / max(seconds, 1e-9), step / SETTINGS.fewest_steps)
+        adam.param_groups[0]["lr"] = SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.01))
+        rows = torch.from_numpy(rng.integers(len(y), size=SETTINGS.batch))
         adam.zero_grad()
         error = (functional.cross_entropy(network(X[rows]), y[rows], reduction="none") * weight[rows]).mean()
         error.backward()  # type: ignore[no-untyped-call]
@@ -97,7 +106,7 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
     @torch.inference_mode()
     def classify(values: Floats) -> np.ndarray:
         p = network(torch.from_numpy(np.ascontiguousarray(values[:, columns]))).softmax(1).numpy()
-        return unweighted(p.astype(np.float64), told)
+        return unweighted(p.astype(np.float64), scales)
 
     return classify
 

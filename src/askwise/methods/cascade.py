@@ -20,13 +20,22 @@ from askwise.components.static_order import elimination_order
 from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget, lam_range
 from askwise.core.cases import State
+from askwise.core.information import entropy
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
 from askwise.frontier.choice import best_for
 
-PRICES = 16  # of these as many as there is time for
-MOST_ROWS = 40_000  # from which stopping is learned
+
+@dataclass(frozen=True)
+class CascadeSettings:
+    """The settings of cascade."""
+
+    lambdas: int = 16  # points of the frontier; of these as many as there is time for
+    most_rows: int = 40_000  # from which stopping is learned
+
+
+SETTINGS = CascadeSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +88,7 @@ class Cascade(Policy):
 def features(p: Doubles) -> Doubles:
     """What stopping is learned from: the three largest probabilities, the entropy, and all of them."""
     largest = -np.sort(-p, 1)[:, :3]
-    entropy = -(p * np.log(p + 1e-12)).sum(1)
-    return np.column_stack([largest, entropy, p])
+    return np.column_stack([largest, entropy(p), p])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +110,18 @@ class _Walk:
             paid.append(np.asarray(costs.money(costs.cost(held, problem.known)), float))
         return cls(p, [problem.loss[y, decide(q, problem.loss)] for q in p], paid)
 
-    def stopping(self, price: float, seed: int, threads: int) -> list[Any]:
+    def stopping(self, lam: float, seed: int, threads: int) -> list[Any]:
         """For each stage but the last: going on minus deciding here, regressed from the probabilities.
 
         V_i = the loss from stage i on, cost included, of stopping where it is predicted to be better; backwards from the last.
         """
         value, models = self.lost[-1], []
         for i in range(len(self.p) - 2, -1, -1):
-            going_on = value + price * (self.paid[i + 1] - self.paid[i])
-            seen, more = features(self.p[i]), self.paid[i + 1] > self.paid[i]  # who can buy nothing more is at the next stage
+            going_on = value + lam * (self.paid[i + 1] - self.paid[i])
+            inputs, more = features(self.p[i]), self.paid[i + 1] > self.paid[i]  # who can buy nothing more is at the next stage
             learn = more if more.any() else ~more
-            models.append(regression(seen[learn], (going_on - self.lost[i])[learn], seed, threads))
-            goes_on = ~more | (models[-1].predict(seen, num_threads=threads) < 0)
+            models.append(regression(inputs[learn], (going_on - self.lost[i])[learn], seed, threads))
+            goes_on = ~more | (models[-1].predict(inputs, num_threads=threads) < 0)
             value = np.where(goes_on, going_on, self.lost[i])
         return models[::-1]
 
@@ -121,7 +129,7 @@ class _Walk:
 def points(
     problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
 ) -> list[Policy]:
-    """A cascade for each of a range of prices, and the prefixes themselves: cascades that stop nowhere before their end.
+    """A cascade for each of a range of lambdas, and the prefixes themselves: cascades that stop nowhere before their end.
 
     Under a hard budget of `cap` units only tests that it allows together are in the order.
     """
@@ -138,14 +146,14 @@ def points(
     if len(outside) == len(stages):
         rows, p = problem, outside
     else:
-        rows = validation.with_loss(problem.loss).take(np.arange(min(len(validation), MOST_ROWS)))
+        rows = validation.with_loss(problem.loss).take(np.arange(min(len(validation), SETTINGS.most_rows)))
         p = [s.classify(rows.X) for s in stages]
     walk = _Walk.along(rows, order, stages, p)
     # the middle of the range first, then ever finer, so that running out of time leaves a coarser range
-    grid = np.geomspace(ends[0], ends[1] / 2, PRICES)
+    grid = np.geomspace(ends[0], ends[1] / 2, SETTINGS.lambdas)
     learned: list[Policy] = []
-    for price in grid[_coarse_to_fine(PRICES)].tolist():
-        ahead = walk.stopping(price, seed, threads)
+    for lam in grid[_coarse_to_fine(SETTINGS.lambdas)].tolist():
+        ahead = walk.stopping(lam, seed, threads)
         learned.append(Cascade(order, problem.schema.first_test, stages, ahead, problem.loss, threads))
         if len(learned) > 3 and time.monotonic() - began > seconds:
             break
@@ -154,10 +162,10 @@ def points(
 
 def _coarse_to_fine(n: int) -> list[int]:
     """0 to n - 1, each half of what lies between two earlier ones."""
-    seen = [0, n - 1]
-    while len(seen) < n:
-        seen += [(a + b) // 2 for a, b in pairwise(sorted(seen)) if b - a > 1]
-    return seen
+    order = [0, n - 1]
+    while len(order) < n:
+        order += [(a + b) // 2 for a, b in pairwise(sorted(order)) if b - a > 1]
+    return order
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:

@@ -1,8 +1,8 @@
 """LightGBM with its cost-efficient boosting: a split is charged for the cases that meet a column there for the first time.
 
 What a user of LightGBM has today. A case costs what is asked on the paths it takes, so tests are bought as the trees need them.
-LightGBM knows prices of columns only: each column has its share of what its test costs, and tests that need the same set-up or
-source share the price of that.
+LightGBM knows costs of columns only: each column has its share of what its test costs, and tests that need the same set-up or
+source share the cost of that.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from askwise.components.boosting import boost, row_weights, stakes, unweighted
-from askwise.components.cost_trees import LazyTrees, Trees, item_prices, items
+from askwise.components.boosting import boost, loss_scales, row_weights, unweighted
+from askwise.components.cost_trees import LazyTrees, Trees, item_costs, items
 from askwise.components.prefixes import at_once, columns_within
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget, lam_range
@@ -25,22 +25,31 @@ from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
 from askwise.frontier.choice import best_for, next_lam
 
-TREES = 300  # in all classes together, unless these are many
-FEWEST_ROUNDS = 40
-PRICES = 14
-FEWEST_PRICES = 4  # however short the time
-JUDGED = 2_000  # validation rows that tell what a price leads to
-TREE: dict[str, Any] = {"num_leaves": 16, "min_data_in_leaf": 10}
+
+@dataclass(frozen=True)
+class CegbSettings:
+    """The settings of cegb."""
+
+    trees: int = 300  # in all classes together, unless these are many
+    fewest_rounds: int = 40  # however many classes there are
+    lambdas: int = 14  # points of the frontier, besides deciding at once
+    fewest_lambdas: int = 4  # however short the time
+    validation_rows: int = 2_000  # that tell what a lambda costs
+    leaves: int = 16  # of a tree
+    leaf_rows: int = 10  # of a leaf, at least
 
 
-def column_prices(problem: Problem, columns: Ints) -> Doubles:
+SETTINGS = CegbSettings()
+
+
+def column_costs(problem: Problem, columns: Ints) -> Doubles:
     """What each column costs a case, on average: equal shares of what its test costs, and that in equal shares of what it has in
     common with others. What all know already is free."""
     schema = problem.schema
     need = items(schema.costs, np.eye(schema.n_tests, dtype=bool))  # F, F + G
     used = np.isin(np.arange(schema.n_tests), schema.owner[columns])
     need &= used[:, None]
-    share = need / np.maximum(need.sum(0), 1) @ item_prices(schema.costs)
+    share = need / np.maximum(need.sum(0), 1) @ item_costs(schema.costs)
     if problem.known is not None:
         share = share * (1 - problem.known.mean(0))
     shown: Doubles = (share / np.maximum(np.bincount(schema.owner, minlength=schema.n_tests), 1))[schema.owner[columns]]
@@ -74,24 +83,24 @@ def trees_of(model: Any, columns: Ints, outputs: int) -> Trees:
 class Links:
     """From scores to probabilities."""
 
-    stakes: Doubles
+    scales: Doubles
 
     def __call__(self, score: Doubles) -> Doubles:
         if score.shape[1] == 1:
             score = np.column_stack([np.zeros(len(score)), score])
         p = np.exp(score - score.max(1, keepdims=True))
-        return unweighted(p / p.sum(1, keepdims=True), self.stakes)
+        return unweighted(p / p.sum(1, keepdims=True), self.scales)
 
 
 def boosted(
-    problem: Problem, validation: Problem, columns: Ints, price: float, *, seconds: float, seed: int, threads: int
+    problem: Problem, validation: Problem, columns: Ints, lam: float, *, seconds: float, seed: int, threads: int
 ) -> LazyTrees:
-    """Trees for one price, the loss that a unit of cost is worth."""
-    schema, told = problem.schema, stakes(problem)
+    """Trees for one lambda, the loss that a unit of cost is worth."""
+    schema, scales = problem.schema, loss_scales(problem)
     K = schema.n_classes
     outputs = 1 if K == 2 else K
-    some = some_rows(len(validation), 20_000, seed)
-    judge = validation.X[np.ix_(some, columns)], np.asarray(validation.y)[some], told[np.asarray(validation.y)[some]]
+    sample = some_rows(len(validation), 20_000, seed)
+    judge = validation.X[np.ix_(sample, columns)], np.asarray(validation.y)[sample], scales[np.asarray(validation.y)[sample]]
     fitted = boost(
         (problem.X[:, columns], np.asarray(problem.y), row_weights(problem)),
         judge,
@@ -99,19 +108,20 @@ def boosted(
         seconds=seconds,
         seed=seed,
         threads=threads,
-        rounds=max(FEWEST_ROUNDS, TREES // outputs),
-        cegb_tradeoff=2 * price,  # LightGBM's gains are twice the loss that a split takes off
-        cegb_penalty_feature_lazy=column_prices(problem, columns).tolist(),
-        **TREE,
+        rounds=max(SETTINGS.fewest_rounds, SETTINGS.trees // outputs),
+        cegb_tradeoff=2 * lam,  # LightGBM's gains are twice the loss that a split takes off
+        cegb_penalty_feature_lazy=column_costs(problem, columns).tolist(),
+        num_leaves=SETTINGS.leaves,
+        min_data_in_leaf=SETTINGS.leaf_rows,
     )
     trees = trees_of(fitted.model, columns, outputs)
-    return LazyTrees(trees, schema.owner, schema.first_test, Links(told), problem.loss)
+    return LazyTrees(trees, schema.owner, schema.first_test, Links(scales), problem.loss)
 
 
 def points(
     problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
 ) -> list[Policy]:
-    """Deciding at once, and boosted trees for a range of prices, finer where the mean cost changes most.
+    """Deciding at once, and boosted trees for a range of lambdas, finer where the mean cost changes most.
 
     Under a hard budget of `cap` units the trees ask only for tests that it allows together.
     """
@@ -120,21 +130,21 @@ def points(
     columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
         return [at_once(problem)]
-    judge = validation.take(some_rows(len(validation), JUDGED, seed))
+    judge = validation.take(some_rows(len(validation), SETTINGS.validation_rows, seed))
     validation = filled(validation, seed)
     ends = lam_range(problem)
-    found: dict[float, Policy] = {}
+    policies: dict[float, Policy] = {}
     costs: dict[float, float] = {}
     ahead = [0.0] if ends is None else [ends[0] / 10, ends[1]]  # nothing to pay: one is enough
     while ahead:
-        price = ahead.pop(0)
-        found[price] = boosted(problem, validation, columns, price, seconds=seconds / 4, seed=seed, threads=threads)
-        costs[price] = measure(judge, found[price], None).cost
-        in_time = time.monotonic() - began < seconds or len(found) < FEWEST_PRICES
-        if not ahead and ends is not None and len(found) < PRICES and in_time:
+        lam = ahead.pop(0)
+        policies[lam] = boosted(problem, validation, columns, lam, seconds=seconds / 4, seed=seed, threads=threads)
+        costs[lam] = measure(judge, policies[lam], None).cost
+        in_time = time.monotonic() - began < seconds or len(policies) < SETTINGS.fewest_lambdas
+        if not ahead and ends is not None and len(policies) < SETTINGS.lambdas and in_time:
             between = next_lam(costs)
             ahead = [] if between is None else [between]
-    return [at_once(problem), *found.values()]
+    return [at_once(problem), *policies.values()]
 
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0) -> Policy:

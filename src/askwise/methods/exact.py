@@ -5,7 +5,7 @@ A belief state is (which tests are held, their values). All of them form a cube 
 "not held"; sums along an axis give the masses of the states where that test is not held. Values are kept as masses, not as
 expectations, so the recursion has no division and everything is counted in whole numbers:
 
-    W(S, x) = min( min_k mass of loss when k is said,  min_a λ price(a | S) n(S, x) + sum over v of W(S + a, (x, v)) )
+    W(S, x) = min( min_k mass of loss when k is said,  min_a λ cost(a | S) n(S, x) + sum over v of W(S + a, (x, v)) )
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from askwise.core.costs import exact as as_written
 from askwise.core.policy import Choice, Mixture, Policy
 from askwise.core.problem import Problem
 from askwise.errors import InputError, RowError
-
-MOST_STATES = 3_000_000
 
 
 class Codes:
@@ -72,9 +70,9 @@ class ExactSolution:
 
 
 class Exact:
-    """The belief states of a problem, ready to be solved for any price and any hard budget."""
+    """The belief states of a problem, ready to be solved for any lambda and any hard budget."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, most_states: int = 3_000_000) -> None:
         problem.trainable()
         assert problem.y is not None
         self.problem, self.schema = problem, problem.schema
@@ -86,10 +84,10 @@ class Exact:
         self.known = np.zeros(self.schema.n_tests, bool) if problem.known is None else problem.known[0]
         self.codes = Codes(problem)
         states = math.prod(n + 1 for n in self.codes.sizes)
-        if states > MOST_STATES:
+        if states > most_states:
             widest = int(np.argmax(self.codes.sizes))
             raise InputError(
-                f"there are {states} belief states, more than {MOST_STATES}; the exact optimum is for few discrete tests "
+                f"there are {states} belief states, more than {most_states}; the exact optimum is for few discrete tests "
                 f"(test {self.schema.tests[widest]!r} alone has {self.codes.sizes[widest]} values)"
             )
         self.loss_unit, loss = _whole(problem.loss)
@@ -117,9 +115,9 @@ class Exact:
         return tuple(slice(0, s) if f in held else s for f, s in enumerate(self.codes.sizes))
 
     def solve(self, lam: Fraction, cap: int | None, dear: bool = False) -> ExactSolution:
-        """The optimum at price `lam` (loss per money) under a hard budget of `cap` units.
+        """The optimum at `lam` (loss per unit of cost) under a hard budget of `cap` units.
 
-        Among optima it is the cheapest, or with `dear` the dearest.
+        Among optima it is the cheapest, or with `dear` the most expensive.
         """
         schema, costs = self.schema, self.schema.costs
         # λ cost and loss in one whole number: objective = a * loss units + b * cost units
@@ -129,7 +127,7 @@ class Exact:
         cost, loss = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         table, stop = np.zeros(shape, np.int64), self.decide.argmin(0)
         if int(self.decide.max()) * a + costs.total * self.total * b >= 2**62:
-            raise InputError("prices and losses have too many digits for the exact optimum; round them")
+            raise InputError("costs and losses have too many digits for the exact optimum; round them")
         free = [int(f) for f in np.flatnonzero(~self.known)]
         always = tuple(int(f) for f in np.flatnonzero(self.known))
         spent = {}
@@ -148,9 +146,9 @@ class Exact:
 
                 def offer(its_cost: Ints, its_loss: Ints, action: int) -> None:
                     nonlocal here_cost, here_loss, here_act
-                    mine, theirs = a * here_loss + b * here_cost, a * its_loss + b * its_cost
+                    now, then = a * here_loss + b * here_cost, a * its_loss + b * its_cost
                     cheaper = its_cost > here_cost if dear else its_cost < here_cost
-                    better = (theirs < mine) | ((theirs == mine) & cheaper)
+                    better = (then < now) | ((then == now) & cheaper)
                     here_loss = np.where(better, its_loss, here_loss)
                     here_cost = np.where(better, its_cost, here_cost)
                     here_act = np.where(better, action, here_act)
@@ -165,10 +163,10 @@ class Exact:
                     more = tuple(sorted((*bought, f)))
                     if cap is not None and spent[more] > cap:
                         continue
-                    price = spent[more] - spent[bought]
+                    its_cost = spent[more] - spent[bought]
                     axis = sum(g < f for g in (*bought, *always))
                     then = self._slice((*more, *always))
-                    offer(price * mass + cost[then].sum(axis), loss[then].sum(axis), schema.first_test + f)
+                    offer(its_cost * mass + cost[then].sum(axis), loss[then].sum(axis), schema.first_test + f)
                 cost[at], loss[at], table[at] = here_cost, here_loss, here_act
         start = self._slice(always)
         return ExactSolution(
@@ -179,7 +177,7 @@ class Exact:
 
     def average(self, b: Fraction, cap: int | None, seed: int = 0) -> ExactSolution:
         """The optimum whose mean cost is at most b. Where more money helps it is a mixture of two policies that are both optimal
-        at one price, found exactly: each step tries the price at which the two ends would be equally good."""
+        at one lambda, found exactly: each step tries the lambda at which the two ends would be equally good."""
         high = self.solve(Fraction(0), cap)
         if high.cost <= b:
             return high
@@ -198,20 +196,20 @@ class Exact:
         return ExactSolution(mixture, b, low.loss + share * (high.loss - low.loss))
 
     def corners(self, until: float = math.inf) -> list[ExactSolution]:
-        """All that some price would choose, by rising cost, or what is found in time. Between two that are known, the price at
+        """All that some lambda would choose, by rising cost, or what is found in time. Between two that are known, the lambda at
         which they are equally good tells whether there is a better one."""
-        found = {s.cost: s for s in (self.nothing(), self.solve(Fraction(0), None))}
-        ahead = [(min(found), max(found))]
+        corners = {s.cost: s for s in (self.nothing(), self.solve(Fraction(0), None))}
+        ahead = [(min(corners), max(corners))]
         while ahead and time.monotonic() < until:
-            low, high = (found[cost] for cost in ahead.pop(0))
+            low, high = (corners[cost] for cost in ahead.pop(0))
             if low.cost == high.cost:
                 continue
             lam = (low.loss - high.loss) / (high.cost - low.cost)
             between = self.solve(lam, None)
             if between.loss + lam * between.cost < low.loss + lam * low.cost:
-                found[between.cost] = between
+                corners[between.cost] = between
                 ahead += [(low.cost, between.cost), (between.cost, high.cost)]
-        return [found[cost] for cost in sorted(found)]
+        return [corners[cost] for cost in sorted(corners)]
 
     def nothing(self) -> ExactSolution:
         """The best without spending. Free tests are used."""

@@ -7,7 +7,7 @@ After Covert et al. (2023). A classifier of any set of tests learns on random se
 over one step only: the next state has the hard pick, and nothing flows back through it. The temperature falls from 1 to 0.1 in
 five stages, and the classifier goes on learning from the same loss.
 
-The method knows no prices: it picks the most telling test, and a point of its frontier is a number of tests for everybody. Under
+The method knows no costs: it picks the most telling test, and a point of its frontier is a number of tests for everybody. Under
 a hard budget the most telling of those that can still be paid is bought. What costs nothing is always bought and not counted. An
 existing classifier is never asked.
 """
@@ -22,10 +22,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from askwise.components.networks import gumbel_perturbed
+from askwise.components.subset_classifier import SETTINGS as SUBSET
 from askwise.components.subset_classifier import (
-    PATIENCE,
-    RATE,
-    Best,
+    BestNetworks,
     Masked,
     Pace,
     PickedCases,
@@ -42,9 +41,17 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.frontier.choice import best_for
 
-TEMPERATURES = np.geomspace(1.0, 0.1, 5).tolist()
-FIRST = 0.3  # share of the time for the classifier alone
-LOOKS = 10  # in each stage
+
+@dataclass(frozen=True)
+class GdfsSettings:
+    """The settings of gdfs."""
+
+    temperatures: tuple[float, ...] = tuple(np.geomspace(1.0, 0.1, 5).tolist())  # of the soft picks, stage by stage
+    alone: float = 0.3  # share of the time for the classifier alone
+    measurements: int = 10  # of both networks on validation rows, in each stage
+
+
+SETTINGS = GdfsSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +82,17 @@ def points(
     """A policy for each of several numbers of tests, and all. With `steps` it learns for so many, however long they take."""
     with own_torch(seed, threads):
         learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
-        learner.pretrain(FIRST)
+        learner.pretrain(SETTINGS.alone)
         everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         selector = Masked(problem.schema, problem.schema.n_tests).eval()
         chosen, live = Selected(selector), PickedCases(learner)
         both = learner.network, selector
-        adam = torch.optim.Adam([p for network in both for p in network.parameters()], RATE, fused=True)
-        best = Best(both)
-        for stage, temperature in enumerate(TEMPERATURES, 1):
-            best.bad, due = 0, 1 / LOOKS
-            for done in learner.pace.phase(FIRST + (1 - FIRST) * stage / len(TEMPERATURES)):
-                set_rate(adam, RATE * min(1.0, 2 * (1 - done) + 0.01))
+        adam = torch.optim.Adam([p for network in both for p in network.parameters()], SUBSET.rate, fused=True)
+        best = BestNetworks(both)
+        for stage, temperature in enumerate(SETTINGS.temperatures, 1):
+            best.bad, due = 0, 1 / SETTINGS.measurements
+            for done in learner.pace.phase(SETTINGS.alone + (1 - SETTINGS.alone) * stage / len(SETTINGS.temperatures)):
+                set_rate(adam, SUBSET.rate * min(1.0, 2 * (1 - done) + 0.01))
                 for network in both:
                     network.train()
                 loss, picked = pick_loss(learner, selector, live, temperature)
@@ -97,8 +104,8 @@ def points(
                 live.buy(picked)
                 if done >= due:
                     best.see(learner.path_loss(chosen))
-                    due += 1 / LOOKS
-                    if best.bad >= PATIENCE:
+                    due += 1 / SETTINGS.measurements
+                    if best.bad >= SUBSET.patience:
                         break
             best.see(learner.path_loss(chosen))
             best.restore()

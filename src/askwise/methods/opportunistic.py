@@ -1,7 +1,7 @@
-"""Two networks that share layers: P says the class, Q says which test changes P's mind most for its price.
+"""Two networks that share layers: P says the class, Q says which test changes P's mind most for its cost.
 
 P is trained with dropout, and is believed only as the mean over many dropouts: certainty that rests on few of its units averages
-out. The reward of buying a test is how far this mean moves, divided by the test's price; Q learns the discounted sum of rewards
+out. The reward of buying a test is how far this mean moves, divided by the test's cost; Q learns the discounted sum of rewards
 as a DQN does. The test with the largest Q is bought while the budget allows one, and then the class is said. So every budget
 makes a policy, and all share one training. After Kachuee, Goldstein, Karkkainen, Darabi and Sarrafzadeh (2019).
 
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askwise.components.boosting import stakes, unweighted
+from askwise.components.boosting import loss_scales, unweighted
 from askwise.components.networks import Weights, inputs, load_weights, soft_update, weights_of
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
@@ -38,62 +38,70 @@ from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 from askwise.paper.targets import greedy_action
 
-DISCOUNT = 0.5  # area on digits' validation rows after 4,000 steps: 0.928, and 0.905 at 0.9; nothing else here was tuned
-DROPOUT = 0.3
-RATE = 1e-3
-BATCH = 128
-LIVE = 64  # cases in progress
-MEMORY = 50_000  # decisions
-DROPOUTS = 8  # over which P is averaged while it learns
-MORE_DROPOUTS = 32  # and afterwards
-ALONE = 0.3  # share of the training in which P learns alone, from random sets of tests
-FOLLOWS = 0.01  # how fast the averaged networks follow
-EXPLORES = 0.1  # share of random purchases in the second half
-SNAPSHOTS = 8  # the best of them on validation rows is kept
-LOOKS = 64  # purchases by which a snapshot is judged
-BUDGETS = 24  # points of the frontier at most
+
+@dataclass(frozen=True)
+class OpportunisticSettings:
+    """The settings of opportunistic. Only the discount was tuned."""
+
+    discount: float = 0.5  # area on digits' validation rows after 4,000 steps: 0.928, and 0.905 at 0.9
+    dropout: float = 0.3  # of P's hidden layers
+    rate: float = 1e-3  # the learning rate of Adam
+    batch: int = 128  # rows of a step, and purchases from memory
+    cases: int = 64  # in progress
+    memory: int = 50_000  # purchases that are remembered
+    dropouts: int = 8  # over which P is averaged while it learns
+    final_dropouts: int = 32  # over which P is averaged afterwards
+    alone: float = 0.3  # share of the training in which P learns alone, from random sets of tests
+    follows: float = 0.01  # how fast the averaged networks follow
+    exploration: float = 0.1  # share of random purchases in the second half
+    snapshots: int = 8  # the best of them on validation rows is kept
+    measured_purchases: int = 64  # by which a snapshot is measured
+    budgets: int = 24  # points of the frontier at most
+
+
+SETTINGS = OpportunisticSettings()
 
 
 class PQNetwork(nn.Module):
     """P: two layers and the classes. Q: two layers of its own, each of which also sees that of P, and the tests."""
 
-    def __init__(self, seen: int, width: int, classes: int, tests: int) -> None:
+    def __init__(self, observed: int, width: int, classes: int, tests: int) -> None:
         super().__init__()
-        self.p = nn.ModuleList([nn.Linear(seen, width), nn.Linear(width, width), nn.Linear(width, classes)])
-        self.q = nn.ModuleList([nn.Linear(seen + width, width), nn.Linear(2 * width, width), nn.Linear(width, tests)])
+        self.p = nn.ModuleList([nn.Linear(observed, width), nn.Linear(width, width), nn.Linear(width, classes)])
+        self.q = nn.ModuleList([nn.Linear(observed + width, width), nn.Linear(2 * width, width), nn.Linear(width, tests)])
 
-    def logits(self, seen: Tensor, noise: Tensor) -> Tensor:
+    def logits(self, observed: Tensor, noise: Tensor) -> Tensor:
         """D, B, K under D dropouts, or B, K under one of each case's own. `noise`: D, 2, 1, width or 2, B, width."""
         first, second = noise.unbind(-3)
-        hidden = functional.relu(self.p[0](seen)) * first  # the first product is the same for all dropouts
+        hidden = functional.relu(self.p[0](observed)) * first  # the first product is the same for all dropouts
         hidden = functional.relu(self.p[1](hidden)) * second
         logits: Tensor = self.p[2](hidden)
         return logits
 
-    def belief(self, seen: Tensor, noise: Tensor) -> Tensor:
+    def belief(self, observed: Tensor, noise: Tensor) -> Tensor:
         """B, K: class probabilities, the mean over D dropouts."""
-        return self.logits(seen, noise).softmax(2).mean(0)
+        return self.logits(observed, noise).softmax(2).mean(0)
 
-    def values(self, seen: Tensor) -> Tensor:
+    def values(self, observed: Tensor) -> Tensor:
         """B, F: what each test is worth. Q uses what P sees, but does not change it."""
         with torch.no_grad():
-            first = functional.relu(self.p[0](seen))
+            first = functional.relu(self.p[0](observed))
             second = functional.relu(self.p[1](first))
-        hidden = functional.relu(self.q[0](torch.cat([seen, first], 1)))
+        hidden = functional.relu(self.q[0](torch.cat([observed, first], 1)))
         hidden = functional.relu(self.q[1](torch.cat([hidden, second], 1)))
         values: Tensor = self.q[2](hidden)
         return values
 
 
-def reward(before: Tensor, after: Tensor, price: Tensor) -> Tensor:
-    """r = ‖p(s ∪ a) - p(s)‖₁ / c(a | s): how far a test moved the class probabilities, per price; B."""
-    return (after - before).abs().sum(1) / price
+def reward(before: Tensor, after: Tensor, cost: Tensor) -> Tensor:
+    """r = ‖p(s ∪ a) - p(s)‖₁ / c(a | s): how far a test moved the class probabilities, per cost; B."""
+    return (after - before).abs().sum(1) / cost
 
 
 def q_target(r: Tensor, q_next: Tensor, q_mean: Tensor, buyable: Tensor) -> Tensor:
     """q = r + γ Q̄(s', argmax_a Q(s', a)) over what can still be bought; r where that is nothing. Q̄: the averaged network; B."""
     ahead = q_mean.gather(1, greedy_action(q_next, buyable)[:, None])[:, 0]
-    return r + DISCOUNT * torch.where(buyable.any(1), ahead, torch.zeros_like(ahead))
+    return r + SETTINGS.discount * torch.where(buyable.any(1), ahead, torch.zeros_like(ahead))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,31 +113,31 @@ class Opportunistic(Policy):
     costs: CostFunction
     known: Bools  # F: what all cases know at the start
     first_test: int
-    stakes: Doubles  # K
+    scales: Doubles  # K
     loss: Doubles  # K, K
     budget: int | None = None  # units; None: all that a case may spend
 
     @torch.inference_mode()
     def act(self, state: State) -> Choice:
-        seen = inputs(state.values, state.mask)
-        tests = self.choose(state, self.network.values(seen).numpy())
+        observed = inputs(state.values, state.mask)
+        tests = self.choose(state, self.network.values(observed).numpy())
         says = tests < 0
         action = self.first_test + tests
         if says.any():
-            action[says] = self.decide(seen[torch.from_numpy(says)])
+            action[says] = self.decide(observed[torch.from_numpy(says)])
         return Choice(action, np.ones(len(action), np.float32))
 
     def choose(self, state: State, values: Floats) -> Ints:
         """B: the test to buy, -1 where there is none."""
-        price = self.price(state)
+        cost = self.unit_costs(state)
         on_offer = state.legal[:, self.first_test :]
         if self.budget is not None:
             spent = self.costs.cost(state.mask, np.broadcast_to(self.known, state.mask.shape))
-            on_offer = on_offer & (price <= np.maximum(self.budget - spent, 0)[:, None])
-        best = np.where(on_offer, np.where(price == 0, np.inf, values), -np.inf).argmax(1)
+            on_offer = on_offer & (cost <= np.maximum(self.budget - spent, 0)[:, None])
+        best = np.where(on_offer, np.where(cost == 0, np.inf, values), -np.inf).argmax(1)
         return np.where(on_offer.any(1), best, -1)
 
-    def price(self, state: State) -> Ints:
+    def unit_costs(self, state: State) -> Ints:
         """B, F: what each test costs now, in units."""
         if state.test_cost is None:
             return self.costs.marginal(self.costs.paid(state.mask, np.broadcast_to(self.known, state.mask.shape)))
@@ -138,17 +146,17 @@ class Opportunistic(Policy):
         return units
 
     @torch.inference_mode()
-    def decide(self, seen: Tensor) -> Ints:
+    def decide(self, observed: Tensor) -> Ints:
         """B: the class with the least expected loss."""
-        return decide(self._believed(seen), self.loss)
+        return decide(self._believed(observed), self.loss)
 
     @torch.inference_mode()
     def belief(self, state: State) -> Doubles:
         """B, K: class probabilities."""
         return self._believed(inputs(state.values, state.mask))
 
-    def _believed(self, seen: Tensor) -> Doubles:
-        return unweighted(self.network.belief(seen, self.noise).numpy().astype(np.float64), self.stakes)
+    def _believed(self, observed: Tensor) -> Doubles:
+        return unweighted(self.network.belief(observed, self.noise).numpy().astype(np.float64), self.scales)
 
 
 class PQTrainer:
@@ -165,23 +173,24 @@ class PQTrainer:
             torch.manual_seed(seed)
             self.network, self.mean = (self._blank() for _ in range(2))
         self.mean.load_state_dict(self.network.state_dict())
-        self.adam = torch.optim.Adam(self.network.parameters(), RATE, fused=True)
+        self.adam = torch.optim.Adam(self.network.parameters(), SETTINGS.rate, fused=True)
         alone = schema.costs.alone
         self.cheapest = int(min(alone[alone > 0], default=1))
-        self.middle = float(alone[alone > 0].mean()) if (alone > 0).any() else 1.0  # rewards are for a price of this size
+        self.middle = float(alone[alone > 0].mean()) if (alone > 0).any() else 1.0  # rewards are for a cost of this size
         self.free = free_tests(problem)
-        self.rows = np.zeros(MEMORY, np.int64)
-        self.masks = np.zeros((MEMORY, -(-schema.n_tests // 8)), np.uint8)  # eight tests in a byte
-        self.bought = np.zeros(MEMORY, np.int64)
+        self.rows = np.zeros(SETTINGS.memory, np.int64)
+        self.masks = np.zeros((SETTINGS.memory, -(-schema.n_tests // 8)), np.uint8)  # eight tests in a byte
+        self.bought = np.zeros(SETTINGS.memory, np.int64)
         self.filled = 0
-        self.live, self.allowance = self._start(LIVE)
+        self.live, self.allowance = self._start(SETTINGS.cases)
 
     def _blank(self) -> PQNetwork:
         schema = self.schema
         return PQNetwork(len(schema.columns) + schema.n_tests, self.width, schema.n_classes, schema.n_tests).eval()
 
-    def _noise(self, *shape: int) -> Tensor:
-        return (torch.rand(*shape, self.width, generator=self.torch_rng) >= DROPOUT) / (1 - DROPOUT)
+    def _noise(self, *shape: int, generator: torch.Generator | None = None) -> Tensor:
+        uniform = torch.rand(*shape, self.width, generator=generator or self.torch_rng)
+        return (uniform >= SETTINGS.dropout) / (1 - SETTINGS.dropout)
 
     def _start(self, n: int) -> tuple[Cases, Ints]:
         """New cases, which hold what is known or free, and what each may spend. Q does not see that; it is such that early
@@ -194,36 +203,36 @@ class PQTrainer:
 
     def step(self, done: float) -> None:
         """One gradient step of P and, later than `ALONE`, of Q. `done`: share of the training that is over."""
-        self.adam.param_groups[0]["lr"] = RATE * min(1.0, max(2 * (1 - done), 0.02))
-        row = self.problem.draw(BATCH, self.rng)
-        mask = self.rng.random((BATCH, self.schema.n_tests)) < self.rng.random((BATCH, 1)) ** 2
-        mask |= Cases.start(self.problem, row, None).mask | (self.free & ~lost(self.lacking, BATCH, self.rng))
+        self.adam.param_groups[0]["lr"] = SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.02))
+        row = self.problem.draw(SETTINGS.batch, self.rng)
+        mask = self.rng.random((SETTINGS.batch, self.schema.n_tests)) < self.rng.random((SETTINGS.batch, 1)) ** 2
+        mask |= Cases.start(self.problem, row, None).mask | (self.free & ~lost(self.lacking, SETTINGS.batch, self.rng))
         cases, loss = Cases(self.problem, row, mask, None), torch.zeros(())
-        if done >= ALONE:
-            self._buy(max(1 - 2 * (done - ALONE) / (1 - ALONE), EXPLORES))
+        if done >= SETTINGS.alone:
+            self._buy(max(1 - 2 * (done - SETTINGS.alone) / (1 - SETTINGS.alone), SETTINGS.exploration))
         if self.filled:  # not while P learns alone, and never where all is known or free
             before, after, test = self._remembered()
             loss = self._q_loss(before, after, test)
             cases = Cases(self.problem, np.concatenate([row, after.row]), np.concatenate([mask, after.mask]), None)
         assert self.problem.y is not None
-        logits = self.network.logits(_seen(cases), self._noise(2, len(cases.row)))
+        logits = self.network.logits(_observed(cases), self._noise(2, len(cases.row)))
         loss = loss + functional.cross_entropy(logits, torch.from_numpy(self.problem.y[cases.row]))
         self.adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.adam.step()
-        soft_update(self.mean, self.network, FOLLOWS)
+        soft_update(self.mean, self.network, SETTINGS.follows)
 
     def _buy(self, epsilon: float) -> None:
         """One purchase of each live case, at random with probability ε. Those that have spent their budget are replaced."""
         live, n = self.live, len(self.live.row)
         with torch.inference_mode():
-            values = self.network.values(_seen(live)).numpy()
+            values = self.network.values(_observed(live)).numpy()
         random = self.rng.random(n) < epsilon
         values[random] = self.rng.random((int(random.sum()), values.shape[1]))
         buyable = ~live.mask
         who = np.flatnonzero(buyable.any(1))
         test = np.where(buyable, values, -np.inf).argmax(1)
-        place = (self.filled + np.arange(len(who))) % MEMORY
+        place = (self.filled + np.arange(len(who))) % SETTINGS.memory
         self.rows[place], self.masks[place], self.bought[place] = live.row[who], np.packbits(live.mask[who], 1), test[who]
         self.filled += len(who)
         live.mask[who, test[who]] = True
@@ -234,19 +243,19 @@ class PQTrainer:
 
     def _remembered(self) -> tuple[Cases, Cases, Ints]:
         """Purchases from memory: the state before, the state after, and the test."""
-        pick = self.rng.integers(min(self.filled, MEMORY), size=BATCH)
+        pick = self.rng.integers(min(self.filled, SETTINGS.memory), size=SETTINGS.batch)
         row, test = self.rows[pick], self.bought[pick]
         mask = np.unpackbits(self.masks[pick], 1, self.schema.n_tests).astype(bool)
         then = mask.copy()
-        then[np.arange(BATCH), test] = True
+        then[np.arange(SETTINGS.batch), test] = True
         return Cases(self.problem, row, mask, None), Cases(self.problem, row, then, None), test
 
     def _q_loss(self, before: Cases, after: Cases, test: Ints) -> Tensor:
         """Rewards are those of today's P, under the same dropouts before and after."""
-        now, then = _seen(before), _seen(after)
+        now, then = _observed(before), _observed(after)
         units = np.maximum(before.cost_of(self.schema.first_test + test), self.cheapest)  # what is free is bought anyhow
         with torch.no_grad():
-            noise = self._noise(DROPOUTS, 2, 1)
+            noise = self._noise(SETTINGS.dropouts, 2, 1)
             belief = self.mean.belief(now, noise), self.mean.belief(then, noise)
             r = reward(*belief, torch.from_numpy(units / self.middle).float())
             target = q_target(r, self.network.values(then), self.mean.values(then), torch.from_numpy(~after.mask))
@@ -258,11 +267,11 @@ class PQTrainer:
         network, problem = self._blank(), self.problem
         load_weights(network, weights)
         known = np.zeros(self.schema.n_tests, bool) if problem.known is None else np.asarray(problem.known.all(0))
-        noise = (torch.rand(dropouts, 2, 1, self.width, generator=torch.Generator().manual_seed(0)) >= DROPOUT) / (1 - DROPOUT)
-        return Opportunistic(network, noise, self.schema.costs, known, self.schema.first_test, stakes(problem), problem.loss)
+        noise = self._noise(dropouts, 2, 1, generator=torch.Generator().manual_seed(0))
+        return Opportunistic(network, noise, self.schema.costs, known, self.schema.first_test, loss_scales(problem), problem.loss)
 
 
-def _seen(cases: Cases) -> Tensor:
+def _observed(cases: Cases) -> Tensor:
     return inputs(cases.values(), cases.mask)
 
 
@@ -271,7 +280,7 @@ def _mean_loss(policy: Opportunistic, validation: Problem) -> float:
     schema = validation.schema
     cases = Cases.start(validation, some_rows(len(validation), min(max(400_000 // schema.n_tests, 200), 2_000), 0), None)
     area, spent = 0.0, 0.0
-    for _ in range(min(schema.n_tests, LOOKS)):
+    for _ in range(min(schema.n_tests, SETTINGS.measured_purchases)):
         state = cases.observe()
         with torch.inference_mode():
             test = policy.choose(state, policy.network.values(inputs(state.values, state.mask)).numpy())
@@ -289,19 +298,19 @@ def _mean_loss(policy: Opportunistic, validation: Problem) -> float:
 def _train(problem: Problem, validation: Problem, seconds: float, seed: int, steps: int | None) -> Opportunistic:
     """For so many steps, or so many seconds; the best of its snapshots on validation rows."""
     began, trainer, judge = time.monotonic(), PQTrainer(problem, seed), validation.with_loss(problem.loss)
-    best, kept, step, seen = np.inf, weights_of(trainer.mean), 0, 0
+    best, kept, step, observed = np.inf, weights_of(trainer.mean), 0, 0
     done = 0.0
     while done < 1:
         trainer.step(done)
         step += 1
         done = step / steps if steps is not None else (time.monotonic() - began) / max(seconds, 1e-9)
-        share = int(SNAPSHOTS * (done - ALONE) / (1 - ALONE))
-        if share > seen or done >= 1:
-            seen, now = share, weights_of(trainer.mean)
-            lost = _mean_loss(trainer.policy(now, DROPOUTS), judge)
+        share = int(SETTINGS.snapshots * (done - SETTINGS.alone) / (1 - SETTINGS.alone))
+        if share > observed or done >= 1:
+            observed, now = share, weights_of(trainer.mean)
+            lost = _mean_loss(trainer.policy(now, SETTINGS.dropouts), judge)
             if lost < best:
                 best, kept = lost, now
-    return trainer.policy(kept, MORE_DROPOUTS)
+    return trainer.policy(kept, SETTINGS.final_dropouts)
 
 
 def points(
@@ -311,7 +320,7 @@ def points(
     with own_torch(seed, threads):
         trained = _train(problem, validation, seconds, seed, steps)
     total, alone = problem.schema.costs.total, problem.schema.costs.alone
-    grid = np.geomspace(min(alone[alone > 0], default=1), max(total, 1), BUDGETS)
+    grid = np.geomspace(min(alone[alone > 0], default=1), max(total, 1), SETTINGS.budgets)
     budgets = [0, *np.unique(grid.astype(np.int64))[:-1].tolist(), None]
     return [replace(trained, budget=budget) for budget in budgets]
 

@@ -1,7 +1,7 @@
 """Random tests: what choosing well must be better than.
 
 Each case buys tests in a random order of its own until it holds k, and is then decided by a classifier of any set of tests, a
-masked network. What costs nothing is always bought first. Prices play no part in the order; under a hard budget it is an order
+masked network. What costs nothing is always bought first. Costs play no part in the order; under a hard budget it is an order
 of what can still be paid. An existing classifier is never asked.
 """
 
@@ -20,8 +20,6 @@ from askwise.core.problem import Problem
 from askwise.core.sampling import uniform
 from askwise.frontier.choice import best_for
 
-MOST = 256  # tests for a case
-
 
 @dataclass(frozen=True)
 class Lots:
@@ -35,14 +33,21 @@ class Lots:
 
 
 def points(
-    problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, steps: int | None = None
+    problem: Problem,
+    validation: Problem,
+    *,
+    seconds: float,
+    seed: int = 0,
+    threads: int = 1,
+    steps: int | None = None,
+    most: int = 256,
 ) -> list[Policy]:
-    """A policy for each of several numbers of tests. With `steps` it learns for so many steps, however long they take."""
+    """A policy for each of several numbers of tests, up to `most`. With `steps` it learns for so many, however long they take."""
     with own_torch(seed, threads):
         learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
         learner.pretrain(1.0)
-    picks = [Picking(learner.belief, Lots(seed), k, learner.free, problem.loss) for k in counts(learner.free, MOST)]
-    return [*picks, *learner.everything(MOST)]
+    picks = [Picking(learner.belief, Lots(seed), k, learner.free, problem.loss) for k in counts(learner.free, most)]
+    return [*picks, *learner.everything(most)]
 
 
 def fit(

@@ -66,7 +66,7 @@ def test_a_pair_that_tells_only_together_is_bought_and_decides() -> None:
     assert not rollout(test, Aaco(one_step, PRICE, test.loss), None).mask.any()
 
 
-def test_dearer_means_less() -> None:
+def test_a_higher_tradeoff_buys_less() -> None:
     test, shared = pair()[2], reference_rows()
     cost = [measure(test, Aaco(shared, price, test.loss), None).cost for price in (0.01, PRICE, 0.5, np.inf)]
     assert (np.diff(cost) <= 0).all()

@@ -13,8 +13,6 @@ import pytest
 from askwise.datasets.cards import CARDS
 from askwise.datasets.makers import MAKERS
 from askwise.datasets.named import cards, load, raw
-from askwise.datasets.turney import EXPENSIVE, turney
-from askwise.errors import InputError
 from askwise.tables.encoding import Encoding
 
 FOLDER = Path(os.environ.get("ASKWISE_DATA", "there is none"))
@@ -175,10 +173,16 @@ def test_costs_are_those_that_turney_published(name) -> None:
             assert float(table(name).costs[line["test"]]) == line["discount"]
 
 
-def test_set_ups_must_agree() -> None:
-    with pytest.raises(InputError, match="test 'b' says that 'visit' costs 3, others that it costs 2; they must agree"):
-        turney(("a", "b"), {"a": ("3", "1", "visit"), "b": ("4", "1", "visit")})
-    assert all(turney(tuple(expensive), expensive) for expensive in EXPENSIVE.values())
+def test_set_ups_cost_the_difference_between_a_test_alone_and_within_its_session() -> None:
+    published = {"chol": (7.27, 5.17), "fbs": (5.20, 3.10), "thalach": (102.90, 1.00), "thal": (102.90, 1.00)}
+    published |= dict.fromkeys(("exang", "oldpeak", "slope"), (87.30, 1.00)) | {"restecg": (15.50,) * 2, "ca": (100.90,) * 2}
+    costs, prices = raw("heart").costs, alone("heart")
+    assert {test: (prices[test], float(costs[test])) for test in published} == published
+    assert raw("heart").setup == {
+        "blood draw": ("2.10", ["chol", "fbs"]),
+        "thallium scan": ("101.90", ["thalach", "thal"]),
+        "exercise test": ("86.30", ["exang", "oldpeak", "slope"]),
+    }
 
 
 def test_ann_thyroid_has_exact_costs_and_a_derived_test() -> None:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_UCI = "CC BY 4.0 (UCI Machine Learning Repository)"
 _TURNEY = "Turney's, in Canadian dollars"
-_STRATIFIED = "0.6 / 0.2 / 0.2, stratified, by seed"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Card:
     """One data set. `rows` and `columns` are those that are used, after what is left out."""
 
     name: str
     title: str
     source: str
-    licence: str
+    licence: str = "CC BY 4.0 (UCI Machine Learning Repository)"
     rows: int | None  # None where only the owner of the file knows
     columns: int  # each is a test
-    classes: int
-    costs: str
-    splits: str
+    classes: int = 2
+    costs: str = "1 for each"
+    splits: str = "0.6 / 0.2 / 0.2, stratified, by seed"
     file: str | None = None  # in the package or in the folder named by ASKWISE_DATA; None for those of scikit-learn
     built_in: bool = False
     sha256: str | None = None
@@ -34,12 +32,9 @@ _ALL = (
         name="thyroid",
         title="Is the thyroid underactive? Patients with really missing blood tests",
         source="UCI thyroid disease, `hypothyroid`: https://archive.ics.uci.edu/dataset/102/thyroid+disease",
-        licence=_UCI,
         rows=3163,
         columns=19,
-        classes=2,
         costs=(f"{_TURNEY}: history 1, blood tests 9.31 to 20.68, one blood draw 2.10 for all; FTI is computed from TT4 and T4U"),
-        splits=_STRATIFIED,
         file="hypothyroid.csv",
         built_in=True,
         sha256="ffba466e9844cf7d6d8fde1f89209c6ab1d583c865abb449bb6ab8c70875f4c4",
@@ -54,12 +49,9 @@ _ALL = (
         name="heart",
         title="Is a coronary artery narrowed? The Cleveland patients",
         source="UCI heart disease, Cleveland, complete rows: https://archive.ics.uci.edu/dataset/45/heart+disease",
-        licence=_UCI,
         rows=297,
         columns=13,
-        classes=2,
         costs=f"{_TURNEY}: history 1, blood draw 2.10, exercise test 86.30, thallium scan 101.90, fluoroscopy 100.90",
-        splits=_STRATIFIED,
         file="cleveland.dat",
         built_in=True,
         sha256="37493c4ba1571d7d329d9503f677582f28eb936b7a52a8e45be5adb75b774bbc",
@@ -72,12 +64,9 @@ _ALL = (
         name="hepatitis",
         title="Does a patient with hepatitis survive?",
         source="UCI hepatitis: https://archive.ics.uci.edu/dataset/46/hepatitis",
-        licence=_UCI,
         rows=155,
         columns=19,
-        classes=2,
         costs=f"{_TURNEY}: history and histology 1, blood tests 5.17 or 6.20, one blood draw 2.10 for all",
-        splits=_STRATIFIED,
         file="hepatitis.csv",
         built_in=True,
         sha256="9971f9d18abb4fc9dd6749eefb0f864b36fa7bdd59f54188c0b148a5c28214bc",
@@ -96,9 +85,7 @@ _ALL = (
         ),
         rows=768,
         columns=8,
-        classes=2,
         costs=f"{_TURNEY}: glucose 15.51, insulin 20.68, one blood draw 2.10 for both, all else 1",
-        splits=_STRATIFIED,
         file="pima.dat",
         built_in=True,
         sha256="c385b42aa936c423cde74109f6448fc5bc8423eeae0d4defb4185c03a5ce8a47",
@@ -110,12 +97,10 @@ _ALL = (
         name="digits",
         title="Handwritten digits, 8 x 8 pixels",
         source="scikit-learn's `load_digits`: https://archive.ics.uci.edu/dataset/80",
-        licence=_UCI,
         rows=1797,
         columns=64,
         classes=10,
         costs="1 for each pixel",
-        splits=_STRATIFIED,
         built_in=True,
         traps="some pixels are the same in all rows; one mean and deviation for all pixels",
     ),
@@ -123,12 +108,8 @@ _ALL = (
         name="breast_cancer",
         title="Is a breast tumour malignant?",
         source="scikit-learn's `load_breast_cancer`: https://archive.ics.uci.edu/dataset/17",
-        licence=_UCI,
         rows=569,
         columns=30,
-        classes=2,
-        costs="1 for each",
-        splits=_STRATIFIED,
         built_in=True,
         traps="ten measurements, each as mean, error and worst: many columns say almost the same",
     ),
@@ -136,12 +117,9 @@ _ALL = (
         name="wine",
         title="From which of three growers is a wine?",
         source="scikit-learn's `load_wine`: https://archive.ics.uci.edu/dataset/109",
-        licence=_UCI,
         rows=178,
         columns=13,
         classes=3,
-        costs="1 for each",
-        splits=_STRATIFIED,
         built_in=True,
         traps="178 rows: differences of a few points are noise",
     ),
@@ -149,11 +127,8 @@ _ALL = (
         name="miniboone",
         title="Electron or muon neutrino? As in the paper",
         source="UCI MiniBooNE particle identification: https://archive.ics.uci.edu/dataset/199",
-        licence=_UCI,
         rows=129_596,
         columns=50,
-        classes=2,
-        costs="1 for each",
         splits="45,359 / 19,439 / 64,798, shuffled by seed",
         file="MiniBooNE_PID.txt",
         get="it is in the archive at https://archive.ics.uci.edu/dataset/199",
@@ -163,11 +138,8 @@ _ALL = (
         name="miniboone_tiny",
         title="A small part of MiniBooNE, for trying things out",
         source="rows of UCI MiniBooNE particle identification: https://archive.ics.uci.edu/dataset/199",
-        licence=_UCI,
         rows=4988,
         columns=50,
-        classes=2,
-        costs="1 for each",
         splits="1,995 / 999 / 1,994, fixed",
         file="miniboone_tiny.npz",
         sha256="c58db9f5de49958958772f42b9a3c9f4a7182d3b59c39f450c03f4ead19ae2fb",
@@ -180,11 +152,9 @@ _ALL = (
         name="forest",
         title="Which trees grow here? As in the paper",
         source="UCI covertype: https://archive.ics.uci.edu/dataset/31/covertype",
-        licence=_UCI,
         rows=581_012,
         columns=54,
         classes=7,
-        costs="1 for each",
         splits="200,000 / 81,012 / 300,000, shuffled by seed",
         file="forest.npz",
         sha256="08c6f2e00d51e6456de36ae2724199ebf8c902027610bfd30d8f9ef0a632a611",
@@ -234,7 +204,6 @@ _ALL = (
         name="ann_thyroid",
         title="The thyroid again, complete rows, three classes",
         source="UCI thyroid disease, `ann-thyroid`: https://archive.ics.uci.edu/dataset/102/thyroid+disease",
-        licence=_UCI,
         rows=7200,
         columns=21,
         classes=3,
@@ -254,7 +223,6 @@ _ALL = (
         columns=46,
         classes=3,
         costs="by section of the survey: 2 demographics, 4 questionnaire and income, 5 examination, 9 laboratory",
-        splits=_STRATIFIED,
         file="nhanes.npz",
         sha256="01459c86260312063a30daecdcb313ae1f73d91fa7827da810a4ffe4bbeec64d",
         get="it is made of the surveys at https://wwwn.cdc.gov/nchs/nhanes/: X, y, feature_names and costs",

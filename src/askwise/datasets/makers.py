@@ -10,7 +10,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Floats, Ints
 from askwise.datasets.sources import Source
-from askwise.datasets.turney import EXPENSIVE, turney
+from askwise.datasets.turney import turney
 from askwise.errors import InputError
 from askwise.tables.splits import Rows, shuffled, stratified
 
@@ -54,25 +54,21 @@ def _thyroid(source: Source) -> Fields:
         history, blood = line[1 : 1 + len(_HISTORY)], line[1 + len(_HISTORY) :][1::2]
         table.append([_CODES[v] if v in _CODES else float(v) for v in history + blood])
         labels.append(line[0])
-    costs, setup = turney(columns, EXPENSIVE["thyroid"], tuple(_FTI))
-    return _with_random_split(table, columns, labels, ("negative", "hypothyroid"), costs=costs, setup=setup, derived=_FTI)
+    return _with_random_split(table, columns, labels, ("negative", "hypothyroid"), **turney("thyroid", columns, _FTI))
 
 
 def _heart(source: Source) -> Fields:
     lines = source.built_in_rows()
     labels = ["healthy" if line[-1].strip() == "0" else "ill" for line in lines]
-    costs, setup = turney(_HEART, EXPENSIVE["heart"])
-    table, codes = [line[:-1] for line in lines], ("cp", "restecg", "thal")
-    return _with_random_split(table, _HEART, labels, ("healthy", "ill"), costs=costs, setup=setup, categorical=codes)
+    table, more = [line[:-1] for line in lines], {"categorical": ("cp", "restecg", "thal"), **turney("heart", _HEART)}
+    return _with_random_split(table, _HEART, labels, ("healthy", "ill"), **more)
 
 
 def _hepatitis(source: Source) -> Fields:
     lines = source.built_in_rows()
     table = [["nan" if v == "?" else v for v in line[1:]] for line in lines]
-    costs, setup = turney(_HEPATITIS, EXPENSIVE["hepatitis"])
-    return _with_random_split(
-        table, _HEPATITIS, [{"1": "die", "2": "live"}[line[0]] for line in lines], ("live", "die"), costs=costs, setup=setup
-    )
+    labels = [{"1": "die", "2": "live"}[line[0]] for line in lines]
+    return _with_random_split(table, _HEPATITIS, labels, ("live", "die"), **turney("hepatitis", _HEPATITIS))
 
 
 def _pima(source: Source) -> Fields:
@@ -81,8 +77,8 @@ def _pima(source: Source) -> Fields:
     for name in ("glucose_tol", "diastolic_bp", "triceps", "insulin", "mass_index"):  # a 0 was not measured
         at = _PIMA.index(name)
         X[X[:, at] == 0, at] = np.nan
-    costs, setup = turney(_PIMA, EXPENSIVE["pima"])
-    return _with_random_split(X, _PIMA, [line[-1].strip() for line in lines], ("negative", "positive"), costs=costs, setup=setup)
+    labels = [line[-1].strip() for line in lines]
+    return _with_random_split(X, _PIMA, labels, ("negative", "positive"), **turney("pima", _PIMA))
 
 
 def _of_scikit_learn(source: Source) -> Fields:
@@ -164,8 +160,8 @@ def _ann_thyroid(source: Source) -> Fields:
         rest = np.flatnonzero(~test)
         return [*(rest[part] for part in stratified(y[rest], (0.8, 0.2), seed)), np.flatnonzero(test)]
 
-    costs, setup = turney(_ANN_THYROID, EXPENSIVE["ann_thyroid"], tuple(_FTI))
-    return _fields(X, _ANN_THYROID, _named(y, classes), classes, splits, costs=costs, setup=setup, derived=_FTI)
+    more = turney("ann_thyroid", _ANN_THYROID, _FTI)
+    return _fields(X, _ANN_THYROID, _named(y, classes), classes, splits, **more)
 
 
 def _nhanes(source: Source) -> Fields:
@@ -180,9 +176,8 @@ def _diabetes(source: Source) -> Fields:
     stored = source.arrays("X", "y", "costs")
     columns = tuple(f"x{i}" for i in range(stored["X"].shape[1]))
     costs = dict(zip(columns, (str(cost) for cost in stored["costs"]), strict=True))
-    return _with_random_split(
-        stored["X"], columns, stored["y"], tuple(np.unique(stored["y"]).tolist()), (0.7, 0.15, 0.15), costs=costs
-    )
+    classes = tuple(np.unique(stored["y"]).tolist())
+    return _with_random_split(stored["X"], columns, stored["y"], classes, (0.7, 0.15, 0.15), costs=costs)
 
 
 def _with_random_split(

@@ -14,8 +14,9 @@ from pathlib import Path
 from askwise.core.budget import AverageBudget, Budget
 from askwise.datasets.named import load
 from askwise.evaluation import evaluate
-from askwise.methods import paper
+from askwise.paper import run as paper
 from askwise.paper.config import TrainConfig
+from askwise.paper.select import expected_for, follow, policy_for
 from benchmarks import rows
 from benchmarks.script import arguments, head, line
 
@@ -36,18 +37,19 @@ def course(data: str, budget: Budget, config: TrainConfig, seed: int, minutes: f
     """The same for any budget and any settings."""
     parts = load(data, seed, WEIGHTS[data])  # where there is no official split, another seed is another split
     run = paper.run(parts.train, parts.validation, budget, config, seed, time_limit=60 * minutes)
-    test = evaluate(run.policy, parts.test, budget)
-    points = [[r.step, r.lam, r.train.cost, r.validation.accuracy] for r in run.history.records[1:]]
+    test = evaluate(policy_for(run, budget, seed), parts.test, budget)
+    expected = expected_for(run, budget)
+    points = [[r.step, r.lam, r.train.cost, r.validation.accuracy] for r in run.history[1:]]
     return {
-        "expected_cost": run.expected.cost,
-        "expected_accuracy": run.expected.accuracy,
+        "expected_cost": expected.cost,
+        "expected_accuracy": expected.accuracy,
         "cost": test.cost,
         "loss": test.loss,
         "accuracy": test.accuracy,
         "balanced_accuracy": test.balanced_accuracy,
-        "steps": run.history.records[-1].step,
+        "steps": run.history[-1].step,
         "stopped": run.stopped,
-        "share": run.blend.share,
+        "share": follow(run.points, budget).share,
         "seconds": round(run.seconds, 1),
         "course": [[round(v, 5) for v in point] for point in points],
     }

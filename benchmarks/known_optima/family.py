@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from askwise.core.budget import Budget, HardBudget, Tradeoff
+from askwise.core.policy import class_values
 from askwise.core.problem import Problem
 from askwise.evaluation import Report
 from askwise.facade import Model
 from askwise.family.conditions import Scale
 from askwise.family.config import FamilyConfig
-from askwise.learning import learn
 from askwise.methods import exact
+from askwise.model.learn import learn
 from benchmarks import rows
 from benchmarks.known_optima.small_problems import small_problem
 from benchmarks.script import arguments, head
@@ -46,15 +47,15 @@ def one(seed: int) -> rows.Row:
         problem.schema,
         None,
         problem.loss,
-        learned.at_once,
-        learned.points,
+        class_values(problem),
+        learned.result.points,
         Budget(),
         Budget(),
         (),
         seed,
         "",
         learned.facts,
-        family=learned.family,
+        family=learned.result.shared,
     )  # type: ignore[arg-type]
     scale, costs = Scale.of(problem), problem.schema.costs
     nothing = float(exact.Exact(problem).nothing().loss)

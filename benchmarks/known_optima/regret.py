@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from askwise.methods import exact, paper
+from askwise.methods import exact
+from askwise.paper import run as paper
 from askwise.paper.config import TrainConfig
+from askwise.paper.select import expected_for
 from benchmarks.known_optima.small_problems import SmallProblem, small_problem
 
 SETTINGS = ("lambda", "hard", "average")
@@ -40,7 +42,7 @@ def regret(small: SmallProblem, setting: str, config: TrainConfig = CONFIG, seed
     nothing = exact.Exact(problem).nothing()
     lam = budget.lam or 0.0
     run = paper.run(problem, problem, budget, config, seed)
-    learned = run.expected
+    learned = expected_for(run, budget)
 
     def objective(loss: float, cost: float) -> float:
         return loss + lam * cost
@@ -60,7 +62,7 @@ def regret(small: SmallProblem, setting: str, config: TrainConfig = CONFIG, seed
         "loss": learned.loss,
         "regret": absolute / span if span > 1e-9 else absolute,
         "absolute": absolute,
-        "steps": run.history.records[-1].step,
+        "steps": run.history[-1].step,
         "stopped": run.stopped,
         "seconds": round(time.monotonic() - began, 1),
     }

@@ -9,8 +9,9 @@ from __future__ import annotations
 from askwise.core.budget import Budget
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
-from askwise.methods import paper
+from askwise.paper import run as paper
 from askwise.paper.config import TrainConfig
+from askwise.paper.select import policy_for
 
 LIKE = {(2, 50): "miniboone", (7, 54): "forest", (10, 400): "cifar", (10, 784): "mnist"}
 
@@ -22,4 +23,4 @@ def settings(problem: Problem) -> TrainConfig:
 
 def fit(problem: Problem, validation: Problem, budget: Budget, *, seconds: float, seed: int = 0) -> Policy:
     """One training for one budget."""
-    return paper.run(problem, validation, budget, settings(problem), seed, time_limit=seconds).policy
+    return policy_for(paper.run(problem, validation, budget, settings(problem), seed, time_limit=seconds), budget, seed)

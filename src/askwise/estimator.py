@@ -17,10 +17,11 @@ from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.parameters import Either, Instance, OneOf, OrNone, Real, Size, Whole, checked_attributes
+from askwise.core.policy import class_values
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
-from askwise.learning import check, learn
 from askwise.model.acquisitions import AcquisitionReport
+from askwise.model.learn import check, learn
 from askwise.model.purchases import measure_usage
 from askwise.paper.config import TrainConfig
 from askwise.tables import doubts
@@ -251,8 +252,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             schema=ready.problem.schema,
             encoding=ready.encoding,
             loss=ready.problem.loss,
-            at_once=learned.at_once,
-            points=learned.points,
+            at_once=class_values(ready.problem),
+            points=learned.result.points,
             trained_for=budget,
             budget=budget,
             known=ready.known,
@@ -261,7 +262,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             facts=learned.facts,
             external=self.external,
             encoder=self.network,
-            family=learned.family,
+            family=learned.result.shared,
         )
         return replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation)})
 

@@ -4,17 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from askwise.components.subset_classifier import (
-    Belief,
-    BestNetworks,
-    Masked,
-    Pace,
-    PickedCases,
-    Picking,
-    SubsetLearner,
-    counts,
-    own_torch,
-)
+from askwise.components.subset_classifier import Belief, BestNetworks, Masked, Pace, PickedCases, Picking, SubsetLearner, counts
+from askwise.components.torch_state import own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout

@@ -10,18 +10,22 @@ from tests.support.models import made
 from tests.support.patients import patients
 
 import askwise
-from askwise import FamilyConfig, HardBudget
+from askwise import Budget, FamilyConfig, HardBudget
 from askwise.core.episode import measure, rollout, tally
 from askwise.core.measures import Mean, Measure
 from askwise.core.problem import Problem, Schema
 from askwise.errors import StateError
 from askwise.evaluation import Report
-from askwise.family.frontier import Last
-from askwise.methods import family
+from askwise.family import run as family
+from askwise.family.config import MeasuringConfig
+from askwise.family.frontier import FinalMeasurement
+from askwise.family.start import halves
+from askwise.methods import family as method
 from askwise.model import archives, file
 from askwise.reports.model_report import describe
 
 TINY = FamilyConfig(max_steps=40, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=4, interim_measurements=1)
+IN_PARTS = MeasuringConfig(first_rows=100, part_rows=150)
 
 
 def problem(rows=300, seed=0, weight=None) -> Problem:
@@ -86,16 +90,13 @@ def test_a_report_has_the_errors_of_its_figures(free, others):
 @pytest.fixture(scope="module")
 def whole():
     """Measured in several parts."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(family, "FIRST", 100)
-        patch.setattr("askwise.family.frontier.PART", 150)
-        return family.run(problem(), problem(1000, 1), TINY, cap=3)
+    return family.run(problem(), problem(1000, 1), HardBudget(3), TINY, measuring=IN_PARTS)
 
 
 def test_without_a_time_limit_all_rows_kept_apart_are_measured(whole):
-    unseen = family.halves(problem(1000, 1))[1]
-    assert {p.measure.n for p in whole.kept} == {len(unseen)} == {500}
-    for p in whole.kept:
+    unseen = halves(problem(1000, 1))[1]
+    assert {p.measure.n for p in whole.points} == {len(unseen)} == {500}
+    for p in whole.points:
         alone = tally(unseen, rollout(unseen, whole.policy(p), p.cap)).measure(unseen.schema.costs)
         assert (p.loss, p.accuracy, p.measure.loss_error) == pytest.approx((alone.loss, alone.accuracy, alone.loss_error))
         if p.cap is not None or p.prefix is not None:
@@ -104,27 +105,26 @@ def test_without_a_time_limit_all_rows_kept_apart_are_measured(whole):
 
 def test_a_run_that_goes_on_measures_the_same(whole):
     states = []
-    again = family.run(problem(), problem(1000, 1), TINY, cap=3, save=states.append)
-    rest = family.run(problem(), problem(1000, 1), TINY, cap=3, resume=states[0])
-    shown = [[(p.prefix, p.cap, p.shown) for p in run.kept] for run in (again, rest)]
+    again = family.run(problem(), problem(1000, 1), HardBudget(3), TINY, save=states.append)
+    rest = family.run(problem(), problem(1000, 1), HardBudget(3), TINY, resume=states[0])
+    shown = [[(p.prefix, p.cap, p.shown) for p in run.points] for run in (again, rest)]
     assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize(("seconds", "rows"), [([0.0], 100), ([1e6], 500), ([1e6, 1e6, 0.0], 400)])
-def test_the_rows_are_as_many_as_the_time_allows(whole, monkeypatch, seconds, rows):
-    monkeypatch.setattr("askwise.family.frontier.PART", 150)
-    judging, unseen = family.halves(problem(1000, 1))
-    last = Last(whole.trainer, whole.family, problem(), judging, unseen, 0, None)
+def test_the_rows_are_as_many_as_the_time_allows(whole, seconds, rows):
+    held_out, unseen = halves(problem(1000, 1))
+    last = FinalMeasurement(whole.shared, TINY.max_tests, problem(), held_out, unseen, 0, None, IN_PARTS)
     last.begin(100, 500)
     left = iter([*seconds, *[seconds[-1]] * 9])
     assert {p.measure.n for p in last.finish(lambda: next(left)).kept} == {rows}
 
 
 def test_a_fit_with_a_time_limit_measures_all_its_points_on_the_same_rows_and_ends():
-    run = family.run(problem(), problem(6_000, 1), TINY, time_limit=1.5)
+    run = family.run(problem(), problem(6_000, 1), Budget(), TINY, time_limit=1.5)
     assert run.seconds < 15  # on a machine that has other things to do
-    assert {p.measure.n for p in run.kept} == {run.kept[0].measure.n}
-    assert run.kept[0].measure.n >= family.FEWEST
+    assert {p.measure.n for p in run.points} == {run.points[0].measure.n}
+    assert run.points[0].measure.n >= MeasuringConfig().fewest_rows
 
 
 def test_more_money_helps_nobody_under_its_hard_budget_only():
@@ -200,6 +200,6 @@ def test_the_report_and_its_picture_say_so_too(fitted):
 
 def test_errors_of_the_policies_of_a_method_are_used_to_choose():
     rows = problem(200)
-    found = measure(rows, family.fit(rows, problem(200, 1), HardBudget(2), seconds=0, steps=20), 2)
+    found = measure(rows, method.fit(rows, problem(200, 1), HardBudget(2), seconds=0, steps=20), 2)
     assert found.n == 200
     assert replace(found, n=150).mixed(found, 0.5).n == 150

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from askwise.core.budget import Budget
 from askwise.core.episode import measure, replay, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.family import calibration, forward
+from askwise.family import run as family
 from askwise.family.config import FamilyConfig
-from askwise.methods import family
 
 
 def noisy(n: int, seed: int, free: str = "") -> Problem:
@@ -22,7 +23,7 @@ def noisy(n: int, seed: int, free: str = "") -> Problem:
 
 @pytest.fixture(scope="module")
 def run():
-    return family.run(noisy(1_000, 0), noisy(1_000, 1), FamilyConfig(max_steps=250, width=32), 0)
+    return family.run(noisy(1_000, 0), noisy(1_000, 1), Budget(), FamilyConfig(max_steps=250, width=32), 0)
 
 
 def test_without_evidence_forecasts_stay_as_they_are(run):
@@ -31,7 +32,7 @@ def test_without_evidence_forecasts_stay_as_they_are(run):
     made = forward.forecast_inputs(stop, loss, on, cost, 0.3, bound)
     assert made.shape == (30, forward.FORECAST_INPUTS)
     assert made @ forward.uncalibrated().T == pytest.approx(np.stack([loss, cost], 1))
-    assert calibration.fitted(run.family, noisy(10, 0), [], FamilyConfig()) == pytest.approx(forward.uncalibrated())
+    assert calibration.fitted(run.shared, noisy(10, 0), [], FamilyConfig()) == pytest.approx(forward.uncalibrated())
 
 
 def test_tradeoffs_and_budgets_change_the_map():
@@ -44,14 +45,14 @@ def test_tradeoffs_and_budgets_change_the_map():
 
 @pytest.fixture(scope="module")
 def free_run():
-    return family.run(noisy(1_000, 0, "ab"), noisy(1_000, 1, "ab"), FamilyConfig(max_steps=250, width=32), 0)
+    return family.run(noisy(1_000, 0, "ab"), noisy(1_000, 1, "ab"), Budget(), FamilyConfig(max_steps=250, width=32), 0)
 
 
 def test_cases_that_lack_what_is_free_do_not_change_the_map(free_run):
     problem, limits = noisy(600, 1, "ab"), [(0.001, None), (0.01, 4), (0.02, None)]
     held = np.tile([True, True, False, False], (600, 1))
     told, without = (
-        calibration.fitted(free_run.family, p, limits, FamilyConfig()) for p in (problem, replace(problem, known=held))
+        calibration.fitted(free_run.shared, p, limits, FamilyConfig()) for p in (problem, replace(problem, known=held))
     )
     assert told == pytest.approx(without)
     assert not np.allclose(told, forward.uncalibrated())
@@ -62,10 +63,10 @@ def test_on_new_cases_means_come_true(run, cap):
     new = noisy(2_000, 2)
     costs, expected, came = new.schema.costs, [], []
     for lam in (0.001, 0.005, 0.01, 0.02):
-        done = rollout(new, run.family.policy(lam), cap)
+        done = rollout(new, run.shared.policy(lam), cap)
         steps = replay(new, done.row, done.padded, done.length, cap)
         on = steps.action >= new.schema.first_test
-        seen = run.family.values(lam).view(steps.cases.observe())
+        seen = run.shared.values(lam).view(steps.cases.observe())
         paid = costs.money(done.cost[steps.episode] - costs.cost(steps.cases.mask))
         expected.append(np.stack([seen.loss, seen.cost], 1)[on])
         came.append(np.stack([done.loss[steps.episode] / new.loss_scale, paid], 1)[on])
@@ -77,8 +78,8 @@ def test_on_new_cases_means_come_true(run, cap):
 
 def test_a_wrong_value_head_is_corrected(run):
     """Whatever the value head says of the final loss, the map corrects it."""
-    learned, problem = run.family, noisy(600, 1)
-    wrong = {k: v.copy() for k, v in run.weights.items()}
+    learned, problem = run.shared, noisy(600, 1)
+    wrong = {k: v.copy() for k, v in run.shared.weights.items()}
     wrong["value_head.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, scaled
     lied = type(learned)(wrong, learned.scale, learned.rank, learned.loss, learned.owner, learned.alone)
     assert measure(problem, lied.policy(0.01), None) == measure(problem, learned.policy(0.01), None)

@@ -11,9 +11,11 @@ from askwise import AverageBudget, Budget, CostlyClassifier, FamilyConfig, HardB
 from askwise.core.episode import tally
 from askwise.core.measures import Measure
 from askwise.family import frontier
+from askwise.family.candidates import caps_of
+from askwise.family.config import MeasuringConfig
+from askwise.family.start import halves
 from askwise.frontier.hull import hull, useful
 from askwise.frontier.point import Point
-from askwise.methods import family
 from askwise.model import file
 
 QUICK = FamilyConfig(max_steps=150, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=6)
@@ -50,7 +52,7 @@ def measured(fitted, model):
     X, y = rows()
     kept = fitted.validation_rows_
     problem = model.problem(pd.DataFrame(X[kept], columns=list(PRICES)), y[kept])
-    return family.halves(problem)[1]
+    return halves(problem)[1]
 
 
 HARD = [0, 1, 2, 2.5, 4, 6, 7, 8, 9, 9.99, 11, 13, 14.5, 15, 40]
@@ -100,7 +102,7 @@ def test_a_hard_budget_named_in_fit_is_measured_itself(monkeypatch):
     cap = made.model_.budget.cap(made.model_.schema.costs)
     assert cap == 666
     assert cap in seen
-    assert cap not in frontier.some_caps(made.model_.schema, made.model_.family.scale)
+    assert cap not in caps_of(made.model_.schema, made.model_.family.scale, MeasuringConfig())
 
 
 AVERAGES = [0, 0.3, 1, 2, 3.3, 5, 8, 12, 20]

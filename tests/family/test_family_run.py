@@ -6,13 +6,18 @@ import signal
 import numpy as np
 import pytest
 
-from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
+from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
-from askwise.family.config import FamilyConfig
+from askwise.family import run as family
+from askwise.family.candidates import Probe
+from askwise.family.config import FamilyConfig, MeasuringConfig
+from askwise.family.frontier import area_of, interim_points
+from askwise.family.start import Rows, halves, resumed, with_best_encoding
 from askwise.family.train import FamilyTrainer
 from askwise.frontier.hull import hull
-from askwise.methods import family
+from askwise.methods import family as method
+from askwise.training.result import TrainingResult
 
 TINY = FamilyConfig(max_steps=60, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=4, interim_measurements=3)
 
@@ -26,56 +31,59 @@ def problem(rows=300, seed=0, holes=0.0) -> Problem:
     return Problem.build(Schema.build(["near", "far", "x", "z"], ["no", "yes"], {"near": 2, "far": 1, "x": 1, "z": 1}), X, y)
 
 
-UNSEEN = family.halves(problem(seed=1))[1]
+UNSEEN = halves(problem(seed=1))[1]
 
 
 @pytest.fixture(scope="module")
-def done() -> family.Run:
-    return family.run(problem(), problem(seed=1), TINY)
+def done() -> TrainingResult:
+    return family.run(problem(), problem(seed=1), Budget(), TINY)
 
 
 def test_it_is_measured_now_and_then_and_the_best_is_kept(done):
-    assert [r.step for r in done.records] == sorted({r.step for r in done.records})
-    assert done.records[-1].step == TINY.max_steps
-    assert len(done.records) == 4  # at the end of the prefixes and three times more
-    most = max(r.area for r in done.records)
-    best = [r for r in done.records if r.area >= most - family.SAME][-1]
-    again = family.frontier(done.trainer, done.weights, UNSEEN, np.arange(len(UNSEEN)), family.GLANCE)
-    assert family.area_of(again, done.trainer.scale) == pytest.approx(best.area)
+    assert [r.step for r in done.history] == sorted({r.step for r in done.history})
+    assert done.history[-1].step == TINY.max_steps
+    assert len(done.history) == 4  # at the end of the prefixes and three times more
+    most = max(r.area for r in done.history)
+    best = [r for r in done.history if r.area >= most - MeasuringConfig().equal_areas][-1]
+    probe = Probe(done.shared, UNSEEN, np.arange(len(UNSEEN)), TINY.max_tests)
+    again = interim_points(probe, MeasuringConfig().interim_lams)
+    assert area_of(again, done.shared.scale) == pytest.approx(best.area)
 
 
 def test_the_frontier_has_every_prefix_and_what_they_cost(done):
-    prefixes = [p for p in done.points if p.prefix is not None]
+    prefixes = [p for p in done.measured if p.prefix is not None]
     assert [p.prefix for p in prefixes] == [0, 1, 2, 3, 4]
-    costs = done.trainer.schema.costs
+    costs = problem().schema.costs
     for p in prefixes:
-        held = np.isin(np.arange(4), done.trainer.order[: p.prefix])[None]
+        held = np.isin(np.arange(4), np.argsort(done.shared.rank)[: p.prefix])[None]
         assert p.measure.cost == pytest.approx(float(costs.money(costs.cost(held)[0])))
 
 
 def test_a_point_is_the_policy_it_was_measured_with(done):
-    for p in done.points[::5]:
+    for p in done.measured[::5]:
         assert measure(UNSEEN, done.policy(p), None) == p.measure
 
 
 def test_half_of_the_validation_rows_of_each_class_are_kept_for_measuring():
     whole = problem(seed=1)
-    judging, measuring = family.halves(whole)
+    judging, measuring = halves(whole)
     assert sorted([*judging.X[:, 0].tolist(), *measuring.X[:, 0].tolist()]) == sorted(whole.X[:, 0].tolist())
-    assert [len(part) for part in family.halves(whole.take(np.array([0])))] == [1, 1]  # too few to share
+    assert [len(part) for part in halves(whole.take(np.array([0])))] == [1, 1]  # too few to share
     for label in np.unique(whole.y):
         assert abs(int((judging.y == label).sum()) - int((measuring.y == label).sum())) <= 1
 
 
 def test_steps_repeat_exactly_and_a_stopped_run_goes_on(done):
     states = []
-    whole = family.run(problem(), problem(seed=1), TINY, save=lambda s: states.append(json.loads(json.dumps(s[1])) and s))
-    assert all(np.array_equal(whole.weights[k], done.weights[k]) for k in done.weights)
+    whole = family.run(
+        problem(), problem(seed=1), Budget(), TINY, save=lambda s: states.append(json.loads(json.dumps(s[1])) and s)
+    )
+    assert all(np.array_equal(whole.shared.weights[k], done.shared.weights[k]) for k in done.shared.weights)
     for arrays, facts in states:
         copy = {k: v.copy() for k, v in arrays.items()}, json.loads(json.dumps(facts))
-        rest = family.run(problem(), problem(seed=1), TINY, resume=copy)
-        assert rest.records == whole.records
-        assert all(np.array_equal(rest.weights[k], whole.weights[k]) for k in whole.weights)
+        rest = family.run(problem(), problem(seed=1), Budget(), TINY, resume=copy)
+        assert rest.history == whole.history
+        assert all(np.array_equal(rest.shared.weights[k], whole.shared.weights[k]) for k in whole.shared.weights)
 
 
 @pytest.mark.parametrize("step", [5, 40])
@@ -89,29 +97,29 @@ def test_interrupted_at_any_step_it_goes_on_as_if_it_had_not_been(done, step, mo
 
     monkeypatch.setattr(FamilyTrainer, "advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        family.run(problem(), problem(seed=1), TINY, save=lambda s: states.append(s) if s[1]["step"] == step else None)
-    rest = family.run(problem(), problem(seed=1), TINY, resume=states[0])
-    assert rest.records == done.records
-    assert all(np.array_equal(rest.weights[k], done.weights[k]) for k in done.weights)
+        family.run(problem(), problem(seed=1), Budget(), TINY, save=lambda s: states.append(s) if s[1]["step"] == step else None)
+    rest = family.run(problem(), problem(seed=1), Budget(), TINY, resume=states[0])
+    assert rest.history == done.history
+    assert all(np.array_equal(rest.shared.weights[k], done.shared.weights[k]) for k in done.shared.weights)
 
 
 def test_the_frontier_is_nowhere_below_the_prefixes(done):
-    cost, loss = (np.array([getattr(p.measure, name) for p in done.points]) for name in ("cost", "loss"))
+    cost, loss = (np.array([getattr(p.measure, name) for p in done.measured]) for name in ("cost", "loss"))
     on = hull(cost, -loss)
-    for p in done.points:
+    for p in done.measured:
         if p.prefix is not None:
             assert p.measure.loss >= np.interp(p.measure.cost, cost[on], loss[on]) - 1e-9
-    alone = [p for p in done.points if p.prefix is not None]
-    assert family.area_of(done.points, done.trainer.scale) >= family.area_of(alone, done.trainer.scale)
+    alone = [p for p in done.measured if p.prefix is not None]
+    assert area_of(done.measured, done.shared.scale) >= area_of(alone, done.shared.scale)
 
 
 def test_time_ends_it():
-    run = family.run(problem(holes=0.2), problem(seed=1, holes=0.2), TINY, time_limit=1.0)
+    run = family.run(problem(holes=0.2), problem(seed=1, holes=0.2), Budget(), TINY, time_limit=1.0)
     assert run.stopped == "time limit"
-    assert run.records[-1].done == 1
+    assert run.history[-1].done == 1
     assert run.seconds < 6
-    nothing = family.run(problem(), problem(seed=1), TINY, time_limit=0.0)
-    assert len(nothing.records) == 1
+    nothing = family.run(problem(), problem(seed=1), Budget(), TINY, time_limit=0.0)
+    assert len(nothing.history) == 1
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_time_ends_it():
 )
 def test_fit_gives_a_policy_that_keeps_to_the_budget(budget):
     validation = problem(seed=1)
-    policy = family.fit(problem(), validation, budget, seconds=1)
+    policy = method.fit(problem(), validation, budget, seconds=1)
     cap = budget.cap(validation.schema.costs)
     done = rollout(validation, policy, cap)
     if cap is not None:
@@ -148,7 +156,7 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
         interim_measurements=1,
         learning_rate=5e-3,
     )
-    chosen = family.begun(family.Rows(train, validation, None), np.arange(2), config, 0, None, None)
+    chosen = with_best_encoding(Rows(train, validation, None), np.arange(2), config, 0, MeasuringConfig(), None)
     assert chosen.config.bins == 16  # stripes as wide as the bins
     assert chosen.step == 300
     other = FamilyTrainer(train, validation, np.arange(2), config.but(bins=0, encoding_trial_steps=0))
@@ -156,10 +164,12 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
         other.advance()
     assert chosen.monitor.surprise(chosen.mean) < other.monitor.surprise(other.mean)
     states = []
-    run = family.run(train, validation, config.but(max_steps=400), 0, save=states.append)
-    again = family.run(train, validation, config.but(max_steps=400), 0, resume=states[0])
-    assert again.trainer.config.bins == run.trainer.config.bins
-    assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())
+    run = family.run(train, validation, Budget(), config.but(max_steps=400), 0, save=states.append)
+    again = family.run(train, validation, Budget(), config.but(max_steps=400), 0, resume=states[0])
+    begun_with = states[0][1]["run"]["setting 'bins'"]
+    rows = Rows(train, halves(validation)[0], None)
+    assert resumed(rows, config.but(max_steps=400), 0, None, states[0]).config.bins == begun_with
+    assert all(np.array_equal(v, again.shared.weights[k]) for k, v in run.shared.weights.items())
 
 
 def test_fine_stripes_are_learned_from_fourier_features_rather_than_bins():
@@ -182,11 +192,13 @@ def test_fine_stripes_are_learned_from_fourier_features_rather_than_bins():
         interim_measurements=1,
         learning_rate=5e-3,
     )
-    rows = family.Rows(stripes(2_000), stripes(600), None)
-    chosen = family.begun(rows, np.arange(2), config, 0, None, None)
+    rows = Rows(stripes(2_000), stripes(600), None)
+    chosen = with_best_encoding(rows, np.arange(2), config, 0, MeasuringConfig(), None)
     assert (chosen.config.bins, chosen.config.frequencies) == (0, 32)
     states = []
-    run = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, save=states.append)
-    again = family.run(rows.learn, rows.judge, config.but(max_steps=400), 0, resume=states[0])
-    assert again.trainer.config == run.trainer.config
-    assert all(np.array_equal(v, again.weights[k]) for k, v in run.weights.items())
+    run = family.run(rows.learn, rows.held_out, Budget(), config.but(max_steps=400), 0, save=states.append)
+    again = family.run(rows.learn, rows.held_out, Budget(), config.but(max_steps=400), 0, resume=states[0])
+    gone_on = resumed(Rows(rows.learn, halves(rows.held_out)[0], None), config.but(max_steps=400), 0, None, states[0])
+    for name, value in gone_on.config.to_dict().items():
+        assert states[0][1]["run"][f"setting {name!r}"] == value
+    assert all(np.array_equal(v, again.shared.weights[k]) for k, v in run.shared.weights.items())

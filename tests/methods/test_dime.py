@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from askwise.components.subset_classifier import Belief, Masked, Pace, PickedCases, SubsetLearner, own_torch
+from askwise.components.subset_classifier import Belief, Masked, Pace, PickedCases, SubsetLearner
+from askwise.components.torch_state import own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.episode import measure, rollout
 from askwise.core.information import entropy

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askwise.components.subset_classifier import Masked, Pace, PickedCases, SubsetLearner, own_torch
+from askwise.components.subset_classifier import Masked, Pace, PickedCases, SubsetLearner
+from askwise.components.torch_state import own_torch
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
 from askwise.methods import gdfs

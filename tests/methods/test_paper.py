@@ -9,11 +9,12 @@ from askwise.core.measures import Measure
 from askwise.core.policy import Always, Mixture
 from askwise.core.problem import Problem, Schema
 from askwise.evaluation import evaluate
-from askwise.methods import paper
-from askwise.methods.paper import History, Record, why_stop
 from askwise.model.file import read_state, write_state
+from askwise.paper import run as paper
 from askwise.paper.config import TrainConfig
-from askwise.paper.train import Snapshot
+from askwise.paper.select import History, expected_for, follow, policy_for, why_stop
+from askwise.training.checkpoint import State
+from askwise.training.result import InterimMeasurement
 from benchmarks.known_optima.regret import SETTINGS, regret_of
 
 TINY = TrainConfig(
@@ -38,10 +39,10 @@ def test_learning_comes_near_the_exact_optimum(seed: int, setting: str) -> None:
 
 def history_of(*points: tuple[float, float, float]) -> History:
     """(lambda, cost, loss), the same on training and validation rows."""
-    history = History([Record(0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))])
+    history = History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))])
     for i, (lam, cost, loss) in enumerate(points, 1):
         m = Measure(cost, loss, 1 - loss, 10)
-        history.add(Snapshot(i, lam, m, m, {"w": np.full(2, float(i))}))
+        history.add(InterimMeasurement(i, 0.0, lam, m, m), {"w": np.full(2, float(i))})
     return history
 
 
@@ -65,8 +66,8 @@ def test_choices() -> None:
 
 
 def course(train: list[Measure], validation: list[Measure], lam: float = 0.1) -> History:
-    records = [Record(100 + i, lam, t, v) for i, (t, v) in enumerate(zip(train, validation, strict=True))]
-    return History([Record(0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10)), *records])
+    records = [InterimMeasurement(100 + i, 0.0, lam, t, v) for i, (t, v) in enumerate(zip(train, validation, strict=True))]
+    return History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10)), *records])
 
 
 STOP = TrainConfig(epoch=1, window_epochs=1, stop_epochs=10, explore_epochs=2)
@@ -109,7 +110,7 @@ def test_a_run_killed_and_resumed_chooses_the_same(tmp_path) -> None:
     class Killed(Exception):
         pass
 
-    def save_then_die(state: paper.State) -> None:
+    def save_then_die(state: State) -> None:
         write_state(tmp_path / "run", *state)
         if len(state[1]["records"]) > 4:
             raise Killed
@@ -117,39 +118,42 @@ def test_a_run_killed_and_resumed_chooses_the_same(tmp_path) -> None:
     with pytest.raises(Killed):
         paper.run(problem, problem, budget, TINY, save=save_then_die, save_every=0)
     again = paper.run(problem, problem, budget, TINY, resume=read_state(tmp_path / "run"))
-    assert again.blend == whole.blend
-    assert again.history.records == whole.history.records
-    for i, weights in whole.history.weights.items():
-        for name, value in weights.items():
-            assert value.tobytes() == again.history.weights[i][name].tobytes()
+    assert follow(again.points, budget) == follow(whole.points, budget)
+    assert again.history == whole.history
+    for one, other in zip(whole.points, again.points, strict=True):
+        assert one.shown == other.shown
+        assert (one.weights is None) == (other.weights is None)
+        for name, value in (one.weights or {}).items():
+            assert value.tobytes() == other.weights[name].tobytes()
 
 
 def test_a_time_limit_still_gives_a_policy() -> None:
     problem = blobs()
     run = paper.run(problem, problem, HardBudget(2), TINY, time_limit=0)
     assert run.stopped == "time limit"
-    assert (rollout(problem, run.policy, None).length == 1).all()  # it decides at once
+    assert (rollout(problem, policy_for(run, HardBudget(2)), None).length == 1).all()  # it decides at once
     run = paper.run(problem, problem, HardBudget(2), TINY, time_limit=1)
-    assert evaluate(run.policy, problem, HardBudget(2)).cost_per_case.max() <= 2
+    assert evaluate(policy_for(run, HardBudget(2)), problem, HardBudget(2)).cost_per_case.max() <= 2
 
 
 def test_a_schedule_shorter_than_a_window_is_measured_at_its_end() -> None:
     problem = blobs()
     run = paper.run(problem, problem, Tradeoff(0.01), TINY.scaled(max_epochs=0.2))
-    assert [r.step for r in run.history.records] == [0, 4]
+    assert [r.step for r in run.history] == [0, 4]
 
 
 def test_an_average_budget_with_a_hard_cap() -> None:
     problem, budget = blobs(), AverageBudget(1) & HardBudget(2.5)
     run = paper.run(problem, problem, budget, TINY)
-    cost = evaluate(run.policy, blobs(seed=1), budget).cost_per_case
+    cost = evaluate(policy_for(run, budget), blobs(seed=1), budget).cost_per_case
     assert cost.max() <= 2.5
-    assert run.expected.cost <= 1 + 1e-9
+    assert expected_for(run, budget).cost <= 1 + 1e-9
 
 
 def test_a_mixture_meets_its_budget_in_the_draw() -> None:
     problem = Problem.build(blobs(2000).schema, blobs(2000).X, blobs(2000).y, ids=np.arange(2000))
-    mix = Mixture(Always(0), paper.run(problem, problem, Tradeoff(0.01), TINY).policy, 0.3)
+    budget = Tradeoff(0.01)
+    mix = Mixture(Always(0), policy_for(paper.run(problem, problem, budget, TINY), budget), 0.3)
     alone = measure(problem, mix.second, None).cost
     assert measure(problem, mix, None).cost == pytest.approx(0.3 * alone, rel=0.15)
     one = rollout(problem, mix, None, np.arange(50))
@@ -161,4 +165,4 @@ def test_the_seed_decides(rows: str) -> None:
     problem = blobs()
     one = paper.run(problem, problem, Tradeoff(0.01), TINY, seed=1)
     two = paper.run(problem, problem, Tradeoff(0.01), TINY, seed=1 if rows == "same seed" else 2)
-    assert (one.history.records == two.history.records) == (rows == "same seed")
+    assert (one.history == two.history) == (rows == "same seed")

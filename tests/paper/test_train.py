@@ -149,7 +149,7 @@ def test_another_seed_gives_other_weights(advances):
 def test_the_programs_own_random_numbers_are_left_alone():
     before = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002 - the global state is what is tested
     t = run(trainer(encoder=with_dropout), END)
-    policy_of(t.snapshot().weights, t.problem.schema, TINY, with_dropout)
+    policy_of(t.weights(), t.problem.schema, TINY, with_dropout)
     after = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002
     assert torch.equal(before[0], after[0])
     assert all(np.array_equal(a, b) for a, b in zip(before[1], after[1], strict=True))
@@ -167,19 +167,19 @@ def test_the_programs_random_numbers_do_not_reach_the_run():
 
 def test_snapshots_come_once_per_window_until_the_end():
     t = trainer()
-    snapshots = list(t)
-    assert [s.step for s in snapshots] == [3, 6, 9]
+    assert [measurement.step for measurement in t] == [3, 6, 9]
     assert t.finished
     assert t.step == 10
 
 
 def test_a_snapshot_is_the_policy_it_was_measured_with():
     t = trainer(encoder=with_dropout)
-    snapshots = list(t)
-    for s in snapshots:
-        policy = policy_of(s.weights, t.problem.schema, TINY, with_dropout)
-        assert measure(t.problem, policy, t.cap) == s.train == s.validation
-    assert any((snapshots[0].weights[k] != snapshots[-1].weights[k]).any() for k in snapshots[0].weights)
+    snapshots = [(measurement, t.weights()) for measurement in t]
+    for measured, weights in snapshots:
+        policy = policy_of(weights, t.problem.schema, TINY, with_dropout)
+        assert measure(t.problem, policy, t.cap) == measured.train == measured.validation
+    (_, first), (_, last) = snapshots[0], snapshots[-1]
+    assert any((first[k] != last[k]).any() for k in first)
 
 
 def test_measure_by_hand():
@@ -218,7 +218,7 @@ def test_a_device_that_does_not_exist_is_named():
 
 def test_without_a_budget_the_price_sweeps_from_low_to_high():
     t = trainer(budget=Budget(), config=replace(TINY, max_epochs=6))
-    prices = [snapshot.lam for snapshot in t]
+    prices = [measurement.lam for measurement in t]
     assert len(prices) == 10
     factors = np.array(prices[2:]) / prices[1:-1]
     assert np.allclose(factors, factors[0])

@@ -7,8 +7,10 @@ import pytest
 from tests.support.patients import QUICK, classifier, patients
 
 from askwise import FamilyConfig
+from askwise.core.measures import Measure
 from askwise.training import progress as module
 from askwise.training.progress import Progress, duration
+from askwise.training.result import InterimMeasurement
 
 
 class Terminal(io.StringIO):
@@ -26,13 +28,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return now
 
 
-def record(step: int, accuracy: float = 0.931, cost: float = 14.2, **more: float) -> SimpleNamespace:
-    return SimpleNamespace(step=step, cost=cost, validation=SimpleNamespace(accuracy=accuracy), **more)
+def record(step: int, accuracy: float = 0.931, cost: float = 14.2, steps: int = 1000) -> InterimMeasurement:
+    return InterimMeasurement(step, step / steps, 0.1, None, Measure(cost, 1 - accuracy, accuracy, 100))
 
 
 def test_with_a_limit_the_line_says_how_much_of_it_is_over(clock: SimpleNamespace) -> None:
     progress = Progress(60, "dollars")
-    progress.begin(2**31, 1, None)
+    progress.begin(1, None)
     for seconds in (12, 15, 25):
         clock.time = 100.0 + seconds
         progress(record(10 * seconds))
@@ -43,18 +45,17 @@ def test_with_a_limit_the_line_says_how_much_of_it_is_over(clock: SimpleNamespac
     ]
 
 
-@pytest.mark.parametrize("more", [{}, {"done": 0.25}])
-def test_without_one_it_is_guessed_from_the_steps(clock: SimpleNamespace, more: dict[str, float]) -> None:
+def test_without_one_it_is_guessed_from_what_is_done(clock: SimpleNamespace) -> None:
     progress = Progress()
-    progress.begin(1000, 1, None)
+    progress.begin(1, None)
     clock.time += 30
-    progress(record(250, **more))
+    progress(record(250))
     assert clock.err.getvalue().startswith("30 s of about 2 min 00 s: right in")
 
 
 def test_a_resumed_one_is_guessed_from_its_own_pace(clock: SimpleNamespace) -> None:
     progress = Progress()
-    progress.begin(1000, 1, 50.0)
+    progress.begin(1, 50.0)
     for step in (500, 600):
         clock.time += 10
         progress(record(step))
@@ -63,7 +64,7 @@ def test_a_resumed_one_is_guessed_from_its_own_pace(clock: SimpleNamespace) -> N
 
 def test_several_trainings_are_counted(clock: SimpleNamespace) -> None:
     progress = Progress(20)
-    progress.begin(10, 2, None)
+    progress.begin(2, None)
     for step in (5, 10, 5):
         clock.time += 10
         progress(record(step))
@@ -77,7 +78,7 @@ def test_on_a_terminal_it_is_one_line_that_fits(clock: SimpleNamespace, monkeypa
     clock.err = clock.stderr = Terminal()
     monkeypatch.setenv("COLUMNS", "60")
     progress = Progress(60, "\x1b[31m")
-    progress.begin(10, 1, None)
+    progress.begin(1, None)
     for step in (1, 2):
         clock.time += 1
         progress(record(step, 0.5))

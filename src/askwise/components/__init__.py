@@ -5,6 +5,7 @@
 - prefixes: classifiers on the prefixes of an order, and the policy that buys one prefix
 - cost_trees: decision trees that buy what they ask, and how they grow
 - imputation: gaps of training data filled by guesses, to compare with
+- torch_state: torch's random numbers and threads, borrowed and given back
 - networks: layers, inputs and averaged weights of torch networks
 - numpy_layers: linear layers in NumPy
 - encoders: encoders of the user's own

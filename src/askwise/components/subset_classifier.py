@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -169,19 +168,6 @@ def counts(free: Bools, longest: int = SETTINGS.longest) -> list[int]:
         numbers.append(round(at))
         at = max(at + 1, at * 1.25)
     return sorted({*numbers, most})
-
-
-@contextmanager
-def own_torch(seed: int, threads: int) -> Iterator[None]:
-    """Torch draws by this seed and uses so many threads; afterwards both are as they were."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Pace:

@@ -5,7 +5,6 @@ information: entropy
 parameters: what a parameter may be, as data, and one function that words the error
 cost_spec: what people say about tests and their costs, as one object
 costs: what a set of tests costs, in exact arithmetic
-checks: a time that a checkpoint tells
 rows: rows of values, made into arrays or refused
 labels: classes and their numbers
 losses: what mistakes cost, and how much rows and classes count

@@ -153,10 +153,15 @@ class Constant(ValueFunction):
         return ValueView(self(state), None, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), None)
 
 
+def class_values(problem: Problem) -> tuple[float, ...]:
+    """K: minus the scaled loss to expect of each class when nothing is known."""
+    assert problem.y is not None
+    return tuple((-problem.mean(problem.loss[problem.y]) / problem.loss_scale).tolist())
+
+
 def decide_at_once(problem: Problem) -> Greedy:
     """Buys nothing and says the class with the least expected loss."""
-    assert problem.y is not None
-    return Greedy(Constant(tuple((-problem.mean(problem.loss[problem.y]) / problem.loss_scale).tolist())))
+    return Greedy(Constant(class_values(problem)))
 
 
 @dataclass(frozen=True)

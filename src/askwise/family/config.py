@@ -216,3 +216,59 @@ class FamilyConfig:
     def but(self, **changes: Any) -> FamilyConfig:
         """The same with some settings changed."""
         return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class MeasuringConfig:
+    """How a family is measured, while it is trained and at the end, and how a time limit is shared out."""
+
+    interim_lams: Size = 8
+    """Tradeoffs at which an interim measurement is made."""
+    equal_areas: Amount = 0.002
+    """Areas that differ by no more are as good as equal, and the later weights, which are better trained, are kept."""
+    final_lams: Size = 24
+    """Tradeoffs of the frontier, besides the prefixes of the order."""
+    caps: Size = 24
+    """Hard budgets that are measured, evenly from the cheapest test to everything."""
+    test_caps: Size = 12
+    """Hard budgets besides, such that just buy some test."""
+    cap_lams: Count = 4
+    """Tradeoffs at which each hard budget is measured, besides 0."""
+    first_rows: Size = 1_000
+    """Rows on which everything is measured at the end; what a budget could follow is measured on the others too."""
+    fewest_rows: Size = 300
+    """As many of them however short the time."""
+    part_rows: Size = 2_000
+    """Rows that are measured at a time, as long as there is time."""
+    least_part_rows: Size = 50
+    """So few that it is not worth while."""
+    safety: Amount = 1.5
+    """Times the seconds that a part is expected to take are kept for it."""
+    cost_rows: Size = 3_000
+    """Mean costs are measured on so many more rows of each kind: budgets are to be met."""
+    held_out_weight: Size = 4
+    """Times that a row counts in a mean cost if it was not learned from."""
+    forecasts: Size = 10
+    """Tradeoffs, and as many hard budgets, at which forecasts are calibrated."""
+
+    order_time: Part = 0.12
+    """Share of a time limit for the static order."""
+    trial_time: Part = 0.04
+    """Share of a time limit for which each encoding may be tried."""
+    clearly_better: Amount = 0.95
+    """Bins are taken rather than plain values when the cross-entropy is less than this part."""
+    interim_time: Part = 0.1
+    """Share of a time limit that may go to interim measurements."""
+    final_time: Part = 0.35
+    """Share of a time limit that may go to the measurements at the end, if they take that much."""
+    final_work: Size = 18
+    """What it takes to measure everything at the end, in interim measurements on as many rows."""
+    rest_work: Size = 5
+    """The same for what is still measured after the first rows."""
+    pace_steps: Size = 50
+    """Steps by which the pace is known."""
+    most_prefix_time: Part = 0.7
+    """Most of a time limit that goes to the classifier alone, however slow it is."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)

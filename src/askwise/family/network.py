@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from askwise.components.encoders import Encoder, encoded_width
 from askwise.components.networks import Weights, load_weights, stack
+from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Ints
 from askwise.core.problem import Schema
 from askwise.family.config import DESIGN
@@ -230,7 +231,7 @@ def assess(
 
 def own_trunks(schema: Schema, width: int, encoder: Encoder, weights: Weights) -> tuple[Trunk, Trunk]:
     """The large networks of a family whose encoder is the user's own, from their weights."""
-    with torch.random.fork_rng(devices=[]):
+    with own_torch(0):
         network = FamilyNetwork(schema, width, encoder=encoder)
     load_weights(network, weights)
     return network.eval().trunks()

@@ -8,7 +8,6 @@ proposed. In the end only the value head learns.
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from dataclasses import fields
 from enum import IntEnum
@@ -19,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from askwise.components.encoders import Encoder
-from askwise.components.networks import Weights, gumbel_perturbed, load_weights, soft_update, weights_of
+from askwise.components.networks import Weights, gumbel_perturbed, soft_update, weights_of
+from askwise.components.torch_state import own_random_numbers, own_torch
 from askwise.core.arrays import Arrays, Bools, Doubles, Ints
 from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
@@ -32,16 +32,8 @@ from askwise.family.losses import Outcome
 from askwise.family.network import Assessment, FamilyNetwork, assess, own_trunks
 from askwise.family.overfitting import OverfitMonitor
 from askwise.family.states import LiveCases, Observation, StateSampler
-from askwise.training.checkpoint import (
-    State,
-    load_moments,
-    moments_of,
-    own_random_numbers,
-    part,
-    same_run,
-    same_shapes,
-    same_sorts,
-)
+from askwise.training.checkpoint import State, identity, load_shared, part, state_of
+from askwise.training.damage import same_run, same_shapes, same_sorts
 
 
 class Phase(IntEnum):
@@ -81,8 +73,7 @@ class FamilyTrainer:
         self.prefix_share = config.prefix_share  # the caller may make it longer
         self.frozen = False  # the classifier began to overfit, and learns no more
         self._weigh_classes(problem)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with own_torch(seed):
             encoding = encoding_for(problem, config) if encoder is None else None
             self.network = FamilyNetwork(problem.schema, config.width, encoding, encoder).eval()
             self.torch_rng = torch.get_rng_state()
@@ -339,58 +330,38 @@ class FamilyTrainer:
 
     # ------------------------------------------------------------------ checkpoints
 
+    @property
+    def networks(self) -> dict[str, nn.Module]:
+        return {"network": self.network, "mean": self.mean}
+
     def state(self) -> State:
-        """Everything the run consists of: arrays, and facts that fit into JSON."""
-        arrays: Arrays = {"torch_rng": self.torch_rng.numpy(), "order": self.order}
+        """Everything the training consists of: arrays, and facts that fit into JSON."""
+        arrays: Arrays = {"order": self.order, **{f"least/{name}": value for name, value in self.monitor.best.items()}}
         for i, live in enumerate(self.live):
             arrays |= {f"live/{i}/{field.name}": getattr(live, field.name) for field in fields(live)}
-        arrays |= {f"network/{k}": v for k, v in weights_of(self.network).items()}
-        arrays |= {f"least/{k}": v for k, v in self.monitor.best.items()}
-        arrays |= {f"mean/{k}": v for k, v in weights_of(self.mean).items()}
-        arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
-        least = self.monitor.least if self.monitor.best else None
         facts = {
-            "run": self._identity(),
-            "step": self.step,
             "done": self.done,
             "phase": int(self.phase),
             "since": self.since,
             "prefix_share": self.prefix_share,
             "frozen": self.frozen,
-            "least": least,
-            "rng": self.rng.bit_generator.state,
+            "least": self.monitor.least if self.monitor.best else None,
         }
-        return {k: np.array(v) for k, v in arrays.items()}, facts
+        return state_of(self, identity(self, "family", order=self.order.tolist()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
-        """Takes over what `state` handed out; the run goes on as if it had never stopped."""
-        same_run(facts.get("run"), self._identity())
-        same_sorts(facts, self.state()[1])
+        """Takes over what `state` handed out; the training goes on as if it had never stopped."""
+        here = self.state()[1]
+        same_run(facts.get("run"), here["run"])
+        same_sorts(facts, here)
         self.prefix_share, self.frozen = facts["prefix_share"], facts["frozen"]
         if facts["phase"] not in list(Phase):
             raise StateError(f"the checkpoint is damaged: there is no phase {quoted(facts['phase'])}")
         if facts["phase"] != Phase.PREFIXES:
             self._begin(Phase(facts["phase"]))
         same_shapes(arrays, self.state()[0], max(len(self.problem), len(self.validation)))
-        self.step, self.done = facts["step"], facts["done"]
-        self.since = facts["since"][0], facts["since"][1]
+        self.done, self.since = facts["done"], (facts["since"][0], facts["since"][1])
         self.monitor.least, self.monitor.best = math.inf if facts["least"] is None else facts["least"], part(arrays, "least/")
-        self.rng.bit_generator.state = facts["rng"]
-        self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
         for i in range(2):
-            self.live[i] = LiveCases(**{k: v.copy() for k, v in part(arrays, f"live/{i}/").items()})
-        load_weights(self.network, part(arrays, "network/"))
-        load_weights(self.mean, part(arrays, "mean/"))
-        load_moments(self.optimiser, part(arrays, "optimiser/"))
-
-    def _identity(self) -> dict[str, Any]:
-        """What must agree for a checkpoint to be this run's."""
-        return {
-            **{f"setting {name!r}": value for name, value in self.config.to_dict().items()},
-            "algorithm": "family",
-            "seed": self.seed,
-            "training data": self.problem.fingerprint,
-            "validation data": self.validation.fingerprint,
-            "order": self.order.tolist(),
-            "network": hashlib.sha256(str(self.network).encode()).hexdigest()[:16],
-        }
+            self.live[i] = LiveCases(**{name: value.copy() for name, value in part(arrays, f"live/{i}/").items()})
+        load_shared(self, arrays, facts)

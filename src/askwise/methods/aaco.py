@@ -30,6 +30,7 @@ from torch.nn import functional
 from askwise.components.boosting import loss_scales, unweighted
 from askwise.components.networks import inputs, soft_update, stack
 from askwise.components.prefixes import decide
+from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget, lam_range
 from askwise.core.cases import Cases, State
@@ -73,8 +74,7 @@ def masked_classifier(problem: Problem, validation: Problem, seconds: float, see
         cases = Cases(of, row, mask if of.known is None else mask | of.known[row], None)
         return inputs(cases.values(), cases.mask), torch.from_numpy(np.asarray(of.y)[row])
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with own_torch(seed):
         network, mean = (
             nn.Sequential(stack(len(schema.columns) + schema.n_tests, width, depth=2), nn.Linear(width, schema.n_classes))
             for _ in range(2)
@@ -289,13 +289,9 @@ def points(
 ) -> list[Policy]:
     """A policy for each of a range of lambdas, over one classifier that is trained for `seconds`, or `steps`. Using them is slow:
     time grows with the number of neighbours and of supersets, and memory with that of reference rows and supersets."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with own_torch(seed, threads):
         complete, judge = filled(problem.trainable(), seed), filled(validation.with_loss(problem.loss), seed)
         classify = masked_classifier(complete, judge, seconds, seed, steps)
-    finally:
-        torch.set_num_threads(before)
     reference_rows = ReferenceRows(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
     ends = lam_range(problem)
     grid: Sequence[float] | Doubles = [] if ends is None else np.geomspace(*ends, SETTINGS.lambdas) / problem.loss_scale

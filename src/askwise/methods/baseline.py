@@ -17,6 +17,7 @@ from askwise.components.boosting import ClassShares, loss_scales, row_weights, u
 from askwise.components.networks import stack
 from askwise.components.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.components.static_order import free_tests, ridge_order
+from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Floats
 from askwise.core.budget import Budget
 from askwise.core.missingness import filled
@@ -51,10 +52,9 @@ def points(
     problem: Problem, validation: Problem, *, seconds: float, seed: int = 0, threads: int = 1, cap: int | None = None
 ) -> list[Policy]:
     """A policy for each prefix, from deciding at once to buying everything, or all that a hard budget of `cap` units allows."""
-    began, before = time.monotonic(), torch.get_num_threads()
+    began = time.monotonic()
     problem, validation = filled(problem.trainable(), seed), filled(validation, seed)
-    torch.set_num_threads(threads)
-    try:
+    with own_torch(seed, threads):
         order, free = ridge_order(problem), free_tests(problem)
         order = affordable(np.r_[order[free[order]], order[~free[order]]], problem.schema.costs, cap)
         most = seconds / (3 if len(problem) < 20_000 else 40)  # a network needs about so many seconds to be any good
@@ -64,8 +64,6 @@ def points(
             columns = np.flatnonzero(np.isin(problem.schema.owner, order[:length]))
             classify = _network(problem, validation, columns, granted, seed) if len(columns) else ClassShares.of(problem)
             stages.append(Stage(length, classify))
-    finally:
-        torch.set_num_threads(before)
     return [*prefix_policies(problem, order, stages)]
 
 
@@ -79,8 +77,7 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
     sample = np.sort(rng.permutation(len(validation))[:10_000])
     Xv, yv = torch.from_numpy(validation.X[np.ix_(sample, columns)]), torch.from_numpy(np.asarray(validation.y)[sample])
     wv = torch.from_numpy(scales[yv.numpy()].astype(np.float32))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with own_torch(seed):
         network = nn.Sequential(stack(len(columns), width), nn.Linear(width, problem.schema.n_classes))
     adam = torch.optim.Adam(network.parameters(), SETTINGS.rate, fused=True)
     best, kept, bad, window, step = np.inf, {}, 0, max(50, min(len(y) // SETTINGS.batch, 500)), 0

@@ -34,9 +34,9 @@ from askwise.components.subset_classifier import (
     Picking,
     SubsetLearner,
     counts,
-    own_torch,
     set_rate,
 )
+from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import State

@@ -23,17 +23,8 @@ from torch.nn import functional
 
 from askwise.components.networks import gumbel_perturbed
 from askwise.components.subset_classifier import SETTINGS as SUBSET
-from askwise.components.subset_classifier import (
-    BestNetworks,
-    Masked,
-    Pace,
-    PickedCases,
-    Picking,
-    SubsetLearner,
-    counts,
-    own_torch,
-    set_rate,
-)
+from askwise.components.subset_classifier import BestNetworks, Masked, Pace, PickedCases, Picking, SubsetLearner, counts, set_rate
+from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import State

@@ -25,7 +25,7 @@ from askwise.components.boosting import loss_scales, unweighted
 from askwise.components.networks import Weights, inputs, load_weights, soft_update, weights_of
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
-from askwise.components.subset_classifier import own_torch
+from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import Cases, State
@@ -169,8 +169,7 @@ class PQTrainer:
         self.schema = schema = problem.schema
         self.rng, self.torch_rng = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
         self.width = TrainConfig.for_size(len(problem), schema.n_tests).width
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with own_torch(seed):
             self.network, self.mean = (self._blank() for _ in range(2))
         self.mean.load_state_dict(self.network.state_dict())
         self.adam = torch.optim.Adam(self.network.parameters(), SETTINGS.rate, fused=True)

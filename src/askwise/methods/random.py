@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askwise.components.subset_classifier import Pace, Picking, SubsetLearner, counts, own_torch
+from askwise.components.subset_classifier import Pace, Picking, SubsetLearner, counts
+from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.core.cases import State

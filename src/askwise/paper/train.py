@@ -1,4 +1,4 @@
-"""Training: double dueling DQN with Retrace, as a generator of snapshots. Choosing among them is the caller's work.
+"""Training: double dueling DQN with Retrace, one step at a time. Choosing among its snapshots is the caller's work.
 
 Paper: algorithm 1; algorithm 2
 """
@@ -6,9 +6,8 @@ Paper: algorithm 1; algorithm 2
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ import torch
 
 from askwise.components.encoders import Encoder
 from askwise.components.networks import Weights, inputs, load_weights, soft_update, weights_of
-from askwise.core.arrays import Array, Ints
+from askwise.components.torch_state import own_random_numbers, own_torch
+from askwise.core.arrays import Arrays, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import Cases, only_free
 from askwise.core.episode import Replayed, advance, measure, replay, rollout
-from askwise.core.measures import Measure
 from askwise.core.policy import Exploring, Greedy, random_policy
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import some_rows
@@ -37,24 +36,15 @@ from askwise.paper.targets import (
     target_policy_value,
     truncated_ratio,
 )
-from askwise.training.checkpoint import load_moments, moments_of, own_random_numbers, part, same_run, same_shapes, same_sorts
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """The network at one moment, and what its greedy policy comes to."""
-
-    step: int
-    lam: float
-    train: Measure
-    validation: Measure
-    weights: Weights
+from askwise.training.checkpoint import State, identity, load_shared, part, state_of
+from askwise.training.damage import same_run, same_shapes, same_sorts
+from askwise.training.result import InterimMeasurement
 
 
 class Trainer:
-    """One training run. Iterate over it for snapshots, or call `advance` for one step at a time.
+    """One training. Iterate over it for interim measurements, or call `advance` for one step at a time.
 
-    State lives in the network, the memory and the price controller; `state` hands all of it out.
+    State lives in the network, the memory and the controller of lambda; `state` hands all of it out.
     """
 
     def __init__(
@@ -75,8 +65,7 @@ class Trainer:
         self.pretrained = 0
         self.pretrain_errors: list[float] = []
         self.device = torch.get_default_device() if config.device is None else torch.device(config.device)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with own_torch(seed):
             self.network = QNetwork(problem.schema, config.width, encoder).to(self.device).eval()
             self.torch_rng = torch.get_rng_state()
         self.target = copy.deepcopy(self.network)
@@ -93,12 +82,12 @@ class Trainer:
 
     # ------------------------------------------------------------------ the loop
 
-    def __iter__(self) -> Iterator[Snapshot]:
-        """Trains to the end of the schedule and yields what was learned after every window."""
+    def __iter__(self) -> Iterator[InterimMeasurement]:
+        """Trains to the end of the schedule and yields what was measured after every window."""
         while not self.finished:
-            snapshot = self.advance()
-            if snapshot is not None:
-                yield snapshot
+            measurement = self.advance()
+            if measurement is not None:
+                yield measurement
 
     @property
     def finished(self) -> bool:
@@ -108,9 +97,9 @@ class Trainer:
     def pretraining(self) -> bool:
         return self.step == 0 and self.memory.size == 0
 
-    def advance(self) -> Snapshot | None:
-        """One gradient step, of pretraining first and then of learning; at the end of each window lambda moves and a snapshot
-        is handed out.
+    def advance(self) -> InterimMeasurement | None:
+        """One gradient step, of pretraining first and then of learning; at the end of each window the policy is measured and
+        lambda moves.
 
         Paper: algorithm 1
         """
@@ -126,17 +115,21 @@ class Trainer:
             self.step += 1
             if self.step % self.config.window:
                 return None
-            snapshot = self.snapshot()
-            done = max(self.step / self.config.max_steps, self.time_share)
-            self.controller.update(snapshot.train.cost, self.config.halvings(self.step), done)
-            return snapshot
+            measurement = self.measure()
+            assert measurement.train is not None
+            self.controller.update(measurement.train.cost, self.config.halvings(self.step), measurement.done)
+            return measurement
 
-    def snapshot(self) -> Snapshot:
-        """Measures the greedy policy as it is now."""
+    def measure(self) -> InterimMeasurement:
+        """What the greedy policy comes to as it is now."""
         greedy = self.policy()
         train = measure(self.problem, greedy, self.cap, self.measured[0])
         validation = measure(self.validation, greedy, self.cap, self.measured[1])
-        return Snapshot(self.step, self.controller.lam, train, validation, weights_of(self.network))
+        done = max(self.step / self.config.max_steps, self.time_share)
+        return InterimMeasurement(self.step, done, self.controller.lam, train, validation)
+
+    def weights(self) -> Weights:
+        return weights_of(self.network)
 
     def policy(self) -> Greedy:
         """The greedy policy of the network as it is now; it changes as training goes on."""
@@ -295,67 +288,45 @@ class Trainer:
 
     # ------------------------------------------------------------------ checkpoints
 
-    def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Everything the run consists of: arrays, and facts that fit into JSON."""
-        arrays: dict[str, Array] = {
+    @property
+    def networks(self) -> dict[str, torch.nn.Module]:
+        return {"network": self.network, "target": self.target}
+
+    def state(self) -> State:
+        """Everything the training consists of: arrays, and facts that fit into JSON."""
+        arrays: Arrays = {
             "live/row": self.live.row,
             "live/mask": self.live.mask,
             "trail/action": self.trail_action,
             "trail/probability": self.trail_probability,
             "trail/length": self.trail_length,
-            "torch_rng": self.torch_rng.numpy(),
+            **{f"memory/{name}": value for name, value in self.memory.state().items()},
         }
-        arrays |= {f"memory/{k}": v for k, v in self.memory.state().items()}
-        arrays |= {f"network/{k}": v for k, v in weights_of(self.network).items()}
-        arrays |= {f"target/{k}": v for k, v in weights_of(self.target).items()}
-        arrays |= {f"optimiser/{k}": v for k, v in moments_of(self.optimiser).items()}
-        facts = {
-            "run": self._identity(),
-            "step": self.step,
-            "pretrained": self.pretrained,
-            "pretrain_errors": self.pretrain_errors,
-            "lambda": asdict(self.controller),
-            "rng": self.rng.bit_generator.state,
-        }
-        return {k: np.array(v) for k, v in arrays.items()}, facts
+        facts = {"pretrained": self.pretrained, "pretrain_errors": self.pretrain_errors, "lambda": asdict(self.controller)}
+        return state_of(self, identity(self, "paper", budget=self.budget.to_dict()), arrays, facts)
 
-    def load(self, arrays: dict[str, Array], facts: dict[str, Any]) -> None:
-        """Takes over what `state` handed out; the run goes on as if it had never stopped."""
-        same_run(facts.get("run"), self._identity())
-        same_sorts(facts, self.state()[1])
-        same_shapes(arrays, self.state()[0], len(self.problem))
-        self.step, self.pretrained = facts["step"], facts["pretrained"]
-        self.pretrain_errors = list(facts["pretrain_errors"])
+    def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
+        """Takes over what `state` handed out; the training goes on as if it had never stopped."""
+        here = self.state()
+        same_run(facts.get("run"), here[1]["run"])
+        same_sorts(facts, here[1])
+        same_shapes(arrays, here[0], len(self.problem))
+        self.pretrained, self.pretrain_errors = facts["pretrained"], list(facts["pretrain_errors"])
         self.controller = LambdaController(**facts["lambda"])
-        self.rng.bit_generator.state = facts["rng"]
-        self.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
         self.live = Cases(self.problem, arrays["live/row"].copy(), arrays["live/mask"].copy(), self.cap)
         self.trail_action = arrays["trail/action"].copy()
         self.trail_probability = arrays["trail/probability"].copy()
         self.trail_length = arrays["trail/length"].copy()
         self.memory.load(part(arrays, "memory/"))
-        load_weights(self.network, part(arrays, "network/"))
-        load_weights(self.target, part(arrays, "target/"))
-        self.optimiser = self._adam(self.config.lr_pretrain if self.pretraining else self.config.lr_start)
-        load_moments(self.optimiser, part(arrays, "optimiser/"))
-
-    def _identity(self) -> dict[str, Any]:
-        """What must agree for a checkpoint to be this run's."""
-        return {
-            **{f"setting {name!r}": value for name, value in self.config.to_dict().items()},
-            "algorithm": "paper",
-            "budget": self.budget.to_dict(),
-            "seed": self.seed,
-            "training data": self.problem.fingerprint,
-            "validation data": self.validation.fingerprint,
-            "network": hashlib.sha256(str(self.network).encode()).hexdigest()[:16],
-        }
+        if facts["step"] or self.memory.size:
+            self.optimiser = self._adam(self.config.lr_start)
+        load_shared(self, arrays, facts)
 
 
 def policy_of(weights: Weights, schema: Schema, config: TrainConfig, encoder: Encoder = dense) -> Greedy:
     """The greedy policy of a snapshot's weights."""
     device = torch.get_default_device() if config.device is None else torch.device(config.device)
-    with torch.random.fork_rng(devices=[]):
+    with own_torch(0):
         network = QNetwork(schema, config.width, encoder)
     load_weights(network, weights)
     return Greedy(NetworkValues(network.to(device).eval(), device))

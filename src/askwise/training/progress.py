@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from typing import Any
 
 from askwise.texts import printable, unescaping
+from askwise.training.result import InterimMeasurement
 
 OFTEN, SELDOM = 0.2, 10.0  # seconds between two lines on a terminal, and elsewhere
 
 
-def reached(record: Any, unit: str = "") -> str:
+def reached(record: InterimMeasurement, unit: str = "") -> str:
     """What one measurement came to."""
     money = f"{record.cost:.2f} {printable(unit)}".rstrip()
     return f"right in {100 * record.validation.accuracy:.1f} % of held-out cases at a mean cost of {money} (step {record.step})"
@@ -27,7 +27,7 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Called with every measurement. One line that is written over on a terminal, a line now and then elsewhere.
+    """Called with every interim measurement. One line that is written over on a terminal, a line now and then elsewhere.
 
     every: a line for each measurement, wherever it goes.
     """
@@ -37,25 +37,25 @@ class Progress:
         self.to = unescaping(sys.stderr)
         self.live = not every and self.to.isatty()
         self.pause = 0.0 if every else OFTEN if self.live else SELDOM
-        self.steps, self.trainings, self.training, self.step = 0, 1, 1, 0
+        self.trainings, self.training, self.step = 1, 1, 0
         self.spent = 0.0  # seconds of the limit, before this process
-        self.began, self.said, self.first = time.monotonic(), -SELDOM, (0.0, 0.0)
+        self.began, self.shown, self.first = time.monotonic(), -SELDOM, (0.0, 0.0)
 
-    def begin(self, steps: int, trainings: int, spent: float | None) -> None:
-        """Told before the first training: how many steps it takes at most, how many trainings there are, and the seconds that
-        earlier parts of a resumed one took, None for a new one."""
-        self.steps, self.trainings, self.spent, self.began = steps, trainings, spent or 0.0, time.monotonic()
+    def begin(self, trainings: int, spent: float | None) -> None:
+        """Called before the first training, with the number of trainings and the seconds of the limit that earlier parts of a
+        resumed one took, None for a new one."""
+        self.trainings, self.spent, self.began = trainings, spent or 0.0, time.monotonic()
         self.first = (0.0, 0.0) if spent is None else (0.0, -1.0)  # of a resumed one, the share that is done is not known yet
 
-    def __call__(self, record: Any) -> None:
+    def __call__(self, record: InterimMeasurement) -> None:
         if record.step < self.step:  # the next training
             self.training, self.began, self.spent, self.first = self.training + 1, time.monotonic(), 0.0, (0.0, 0.0)
         self.step = record.step
         now = time.monotonic()
         line = f"{self._time(record, now - self.began)}: {reached(record, self.unit)}"
-        if self.quiet or now - self.said < self.pause:
+        if self.quiet or now - self.shown < self.pause:
             return
-        self.said = now
+        self.shown = now
         if self.trainings > 1:
             line = f"training {self.training} of {self.trainings}, {line}"
         if self.live:
@@ -64,11 +64,11 @@ class Progress:
         else:
             print(line, file=self.to, flush=True)
 
-    def _time(self, record: Any, spent: float) -> str:
+    def _time(self, record: InterimMeasurement, spent: float) -> str:
         """The time so far, and of how much it is, as far as that can be told."""
         if self.limit is not None:
             return f"{duration(self.spent + spent)} of about {duration(self.limit)}"
-        done = getattr(record, "done", None) or (record.step / self.steps if self.steps else 0.0)
+        done = record.done
         (at, before), so_far = self.first, duration(self.spent + spent)
         if before < 0:
             self.first = (spent, done)
@@ -78,5 +78,5 @@ class Progress:
 
     def end(self) -> None:
         """After the last one."""
-        if self.live and self.said > 0:
+        if self.live and self.shown > 0:
             print(file=self.to)

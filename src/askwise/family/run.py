@@ -1,0 +1,228 @@
+"""One training of a family, under the driver, and what it comes to."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from askwise.components.encoders import Encoder
+from askwise.components.networks import Weights
+from askwise.core.arrays import Arrays
+from askwise.core.budget import Budget
+from askwise.core.policy import Policy
+from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
+from askwise.family import calibration
+from askwise.family.candidates import Probe, followed
+from askwise.family.config import FamilyConfig, MeasuringConfig
+from askwise.family.frontier import FinalMeasurement, area_of, interim_points
+from askwise.family.inference import Family
+from askwise.family.start import Rows, begun, halves, resumed
+from askwise.family.train import FamilyTrainer
+from askwise.frontier.point import Point
+from askwise.training.checkpoint import State, part
+from askwise.training.damage import same_run, same_shapes, seconds_of, taking_over
+from askwise.training.driver import Clock, drive
+from askwise.training.result import InterimMeasurement, TrainingResult
+
+
+@dataclass
+class BestSoFar:
+    """The interim measurements, and the weights of the best of them."""
+
+    records: list[InterimMeasurement] = field(default_factory=list)
+    area: float = -np.inf
+    weights: Weights = field(default_factory=dict)
+    due: float = math.inf  # how much of the training is done when it is measured next
+
+    def add(self, record: InterimMeasurement, area: float, weights: Weights, margin: float) -> None:
+        """Where areas, which are measured on few rows and at few tradeoffs, hardly differ, the later one is better trained."""
+        self.records.append(record)
+        if area >= self.area - margin:
+            self.area, self.weights = max(self.area, area), weights
+
+    def state(self) -> State:
+        arrays = {f"best/{name}": value for name, value in self.weights.items()}
+        return arrays, {
+            "records": [r.to_dict() for r in self.records],
+            "area": self.area if self.records else None,
+            "due": None if self.due == math.inf else self.due,
+        }
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> BestSoFar:
+        records = [InterimMeasurement.from_dict(record) for record in facts["records"]]
+        due = math.inf if facts["due"] is None else float(facts["due"])
+        return cls(records, float(facts["area"]) if records else -np.inf, part(arrays, "best/"), due)
+
+
+class FamilyTraining:
+    """A trainer, measured now and then on the same validation rows, as the driver wants it. With a time limit the clock says how
+    much is done, and how long a measurement takes says how often there is one and how much time is kept for the end."""
+
+    def __init__(
+        self, trainer: FamilyTrainer, best: BestSoFar, validation: Problem, measuring: MeasuringConfig, clock: Clock
+    ) -> None:
+        self.trainer, self.best, self.validation, self.measuring, self.clock = trainer, best, validation, measuring, clock
+        config = trainer.config
+        self.rows = some_rows(len(validation), config.measure_rows, trainer.seed)
+        self.most = min(config.frontier_rows or len(validation), len(validation))  # rows that are measured at the end
+        self.pause = (1 - config.prefix_share) / config.interim_measurements
+        self.first_step, self.measured_step = trainer.step, -1
+        self.seconds = 0.0  # that the last measurement took
+        clock.reserved = measuring.final_time / 2  # until it is known how long a measurement takes
+        clock.go_on(trainer.done)
+
+    @property
+    def finished(self) -> bool:
+        return self.trainer.finished
+
+    def advance(self) -> InterimMeasurement | None:
+        trainer = self.trainer
+        if self.measured_step == trainer.step:  # the time to measure and to call back was none to learn
+            self.clock.go_on(trainer.done)
+        self._tell_time()
+        self._set_prefix_share()
+        trainer.advance()
+        self._tell_time()
+        if trainer.adaptive and self.best.due == math.inf:
+            self.best.due = trainer.done
+        return self.measure() if trainer.done >= self.best.due else None
+
+    def measure(self) -> InterimMeasurement | None:
+        trainer, best, began = self.trainer, self.best, time.monotonic()
+        if self.measured_step == trainer.step:
+            return None
+        self._tell_time()
+        weights = trainer.weights()
+        probe = Probe(trainer.family(weights), self.validation, self.rows, self.choosable)
+        points = interim_points(probe, self.measuring.interim_lams)
+        least = min(points, key=lambda p: (p.loss, p.cost))
+        area = area_of(points, trainer.scale)
+        self.measured_step, self.seconds = trainer.step, time.monotonic() - began
+        self._plan()
+        if best.records and best.records[-1].step >= trainer.step:  # it was resumed here
+            return None
+        best.add(
+            InterimMeasurement(trainer.step, trainer.done, least.lam, None, least.measure, area),
+            area,
+            weights,
+            self.measuring.equal_areas,
+        )
+        return best.records[-1]
+
+    @property
+    def choosable(self) -> int:
+        """How many tests it has learned to choose."""
+        return self.trainer.config.max_tests if self.trainer.adaptive else 0
+
+    def why_stop(self) -> str | None:
+        return None
+
+    def state(self) -> State:
+        (arrays, facts), (kept, records) = self.trainer.state(), self.best.state()
+        return {**arrays, **kept}, {**facts, **records}
+
+    def final_rows(self) -> int:
+        """Rows on which everything is measured at the end: as many as the time that is left allows."""
+        most, fewest = self.measuring.first_rows, self.measuring.fewest_rows
+        if self.clock.limit is None:
+            return most
+        work = self.measuring.final_work * self.seconds / len(self.rows)  # seconds for each row
+        return min(most, max(fewest, int(max(self.clock.left, 0.0) / work)))
+
+    def _tell_time(self) -> None:
+        if self.clock.limit is not None:
+            self.trainer.done = self.clock.share()
+
+    def _plan(self) -> None:
+        """When to measure next, and how much time to keep for the end."""
+        measuring, limit, done = self.measuring, self.clock.limit, self.trainer.done
+        if limit:
+            once = self.seconds / limit
+            self.pause = max(self.pause, once / measuring.interim_time)
+            first, others = measuring.final_work, measuring.rest_work * max(self.most / len(self.rows) - 1, 0)
+            self.clock.reserved = max(
+                min(measuring.final_time / 2, (first + others) * once), min(measuring.final_time, first * once)
+            )
+        self.best.due = done + self.pause if done + 1.5 * self.pause < 1 else 1.0
+
+    def _set_prefix_share(self) -> None:
+        """As soon as the pace is known: with a time limit, the classifier alone gets what its steps need."""
+        trainer, measuring = self.trainer, self.measuring
+        steps = trainer.step - self.first_step
+        if self.clock.limit is None or trainer.adaptive or steps != measuring.pace_steps:
+            return
+        per_step = (time.monotonic() - self.clock.since) / steps
+        wanted = trainer.config.prefix_steps * per_step / self.clock.for_training
+        trainer.prefix_share = max(trainer.config.prefix_share, min(wanted, measuring.most_prefix_time))
+
+
+def run(
+    problem: Problem,
+    validation: Problem,
+    budget: Budget | None = None,
+    config: FamilyConfig | None = None,
+    seed: int = 0,
+    *,
+    encoder: Encoder | None = None,
+    time_limit: float | None = None,
+    threads: int = 1,
+    measuring: MeasuringConfig | None = None,
+    resume: State | None = None,
+    save: Callable[[State], None] | None = None,
+    save_every: float = 0.0,
+    callback: Callable[[InterimMeasurement], None] | None = None,
+) -> TrainingResult[Family]:
+    """Trains for so many seconds, the order included, or without a limit for `config.max_steps` steps. Half of the validation
+    rows teach it what to expect. Now and then it is measured on some of the others, and the best is kept; at the end on all of
+    them that the time allows, also under several hard budgets and that of `budget`, which matters for nothing else.
+
+    `save`, `save_every` and `callback` are those of the driver; `resume` takes a state that was saved, whose seconds count.
+    """
+    if resume is not None:
+        same_run(resume[1].get("run"), {"algorithm": "family"})
+    clock = Clock(time_limit, 0.0 if resume is None else seconds_of(resume[1]))
+    measuring = measuring or MeasuringConfig()
+    config = config or FamilyConfig.for_size(len(problem), problem.schema.n_tests)
+    if time_limit is not None:
+        config = config.but(max_steps=2**31)
+    held_out, measured = halves(validation)
+    rows = Rows.of(problem, held_out, seed)
+    if resume is None:
+        trainer, best = begun(rows, config, seed, encoder, measuring, time_limit, threads), BestSoFar()
+    else:
+        with taking_over():
+            best = BestSoFar.restore(*resume)
+            trainer = resumed(rows, config, seed, encoder, resume)
+            if best.records:
+                same_shapes(best.weights, trainer.weights(), len(problem))
+    training = FamilyTraining(trainer, best, measured, measuring, clock)
+    stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
+    cap = None if budget is None else budget.cap(problem.schema.costs)
+    family, choosable = trainer.family(best.weights), training.choosable
+    final = FinalMeasurement(family, choosable, problem, held_out, measured, seed, cap, measuring)
+    final.begin(training.final_rows(), training.most)
+    calibrated = calibration.fitted(final.family, validation, followed(final.candidates, measuring.forecasts), config)
+    frontier = final.finish(lambda: clock.left)
+    family = trainer.family({**best.weights, "calibration": calibrated.astype(np.float32)})
+
+    def policy(point: Point) -> Policy:
+        # who cannot follow a prefix decides: here nothing keeps to the cost of its tests
+        return family.policy(trainer.scale.high if point.prefix is not None else point.lam, point.prefix)
+
+    return TrainingResult(
+        points=tuple(frontier.kept),
+        measured=tuple(frontier.measured),
+        history=tuple(best.records),
+        stopped=stopped,
+        seconds=clock.seconds,
+        score=area_of(frontier.measured, trainer.scale),
+        policy=policy,
+        shared=family,
+    )

@@ -1,0 +1,99 @@
+"""From rows to the learned part of a model, by either algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from askwise.core.budget import Budget
+from askwise.core.parameters import OneOf, checked
+from askwise.core.problem import Problem
+from askwise.errors import InputError
+from askwise.family.config import FamilyConfig
+from askwise.paper.config import TrainConfig
+from askwise.training.damage import seconds_of
+from askwise.training.progress import Progress
+
+if TYPE_CHECKING:
+    from askwise.training.result import InterimMeasurement, TrainingResult
+
+CONFIGS: dict[str, Any] = {"paper": TrainConfig, "family": FamilyConfig}
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A training and what a model tells of it."""
+
+    result: TrainingResult[Any]
+    facts: dict[str, Any]
+
+
+def check(algorithm: Any, config: Any) -> None:
+    """Before anything is learned."""
+    checked(algorithm, OneOf(*CONFIGS), "algorithm")
+    if config is not None and not isinstance(config, CONFIGS[algorithm]):
+        right = CONFIGS[algorithm].__name__
+        raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {right}")
+
+
+def learn(
+    algorithm: str,
+    problem: Problem,
+    validation: Problem,
+    budget: Budget,
+    config: Any,
+    seed: int,
+    restarts: int,
+    *,
+    callback: Callable[[InterimMeasurement], None] | None = None,
+    resume: Any = None,
+    **options: Any,
+) -> Learned:
+    """Trains so many times and keeps the best on validation rows. `options`: those that both algorithms' `run` have, such as
+    `encoder`, `time_limit` and `save`."""
+    config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
+    if isinstance(callback, Progress):
+        # the time limit of the paper's algorithm is that of each part of a training
+        earlier = None if resume is None else seconds_of(resume[1]) if algorithm == "family" else 0.0
+        callback.begin(restarts, earlier)
+    run = _run(algorithm)
+    results = [
+        run(problem, validation, budget, config, seed + i, callback=callback, resume=resume, **options) for i in range(restarts)
+    ]
+    best: TrainingResult[Any] = max(results, key=lambda result: result.score)
+    facts = {
+        "algorithm": algorithm,
+        "config": config.to_dict(),
+        "loss_scale": problem.loss_scale,
+        "seconds": round(best.seconds, 1),
+        "rows": [len(problem), len(validation)],
+        "data": problem.fingerprint,
+        "versions": versions(),
+        "stopped": best.stopped,
+        "records": [
+            [r.step, r.lam, (r.train or r.validation).cost, r.validation.loss, r.validation.accuracy] for r in best.history
+        ],
+    }
+    areas = [[r.step, r.area] for r in best.history if r.area is not None]
+    return Learned(best, {**facts, "areas": areas} if areas else facts)
+
+
+def _run(algorithm: str) -> Callable[..., TrainingResult[Any]]:
+    """Imported only now: it loads torch."""
+    if algorithm == "paper":
+        from askwise.paper import run as paper
+
+        return paper.run
+    from askwise.family import run as family
+
+    return family.run
+
+
+def versions() -> dict[str, str]:
+    import torch
+
+    return {"askwise": version("askwise"), "torch": torch.__version__, "numpy": np.__version__}

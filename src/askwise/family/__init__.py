@@ -11,5 +11,8 @@ network: classifier, selector and value head, for training
 losses: targets and losses as pure functions
 overfitting: whether the classifier still learns what holds for other rows
 train: one training run, a step at a time
-frontier: which policies are measured, on which rows, and which are kept
+start: how a training begins: its rows, the static order, the encoding
+candidates: which policies are measured
+frontier: on which rows they are measured, and which are kept
+run: one training under the driver
 """

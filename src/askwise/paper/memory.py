@@ -41,10 +41,10 @@ class Memory:
         E = min(len(row), capacity)
         place = (self.next + np.arange(E)) % capacity
         width = min(action.shape[1], self.action.shape[1])
-        for mine, theirs in ((self.row, row), (self.length, length)):
-            mine[place] = theirs[-E:] if E else theirs
-        self.action[place, :width] = action[-E:, :width] if E else action[:, :width]
-        self.probability[place, :width] = probability[-E:, :width] if E else probability[:, :width]
+        last = slice(len(row) - E, None)
+        self.row[place], self.length[place] = row[last], length[last]
+        self.action[place, :width] = action[last, :width]
+        self.probability[place, :width] = probability[last, :width]
         self.next = (self.next + E) % capacity
         self.size = min(self.size + E, capacity)
 

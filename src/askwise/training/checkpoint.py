@@ -16,7 +16,7 @@ from askwise.core.problem import Problem
 State = tuple[Arrays, dict[str, Any]]
 
 
-class Trainer(Protocol):
+class TorchTrainer(Protocol):
     """What every trainer has: settings, rows, random numbers, networks and an optimiser."""
 
     config: Any
@@ -34,7 +34,7 @@ class Trainer(Protocol):
     def networks(self) -> dict[str, nn.Module]: ...
 
 
-def identity(trainer: Trainer, algorithm: str, **more: Any) -> dict[str, Any]:
+def identity(trainer: TorchTrainer, algorithm: str, **more: Any) -> dict[str, Any]:
     """What must agree for a checkpoint to be of this training."""
     return {
         "algorithm": algorithm,
@@ -47,7 +47,7 @@ def identity(trainer: Trainer, algorithm: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def state_of(trainer: Trainer, run: dict[str, Any], arrays: Arrays, facts: dict[str, Any]) -> State:
+def state_of(trainer: TorchTrainer, run: dict[str, Any], arrays: Arrays, facts: dict[str, Any]) -> State:
     """The whole state: what every trainer has, and the arrays and facts of this one. `run`: its identity."""
     state: Arrays = {**arrays, "torch_rng": trainer.torch_rng.numpy()}
     for name, network in trainer.networks.items():
@@ -57,7 +57,7 @@ def state_of(trainer: Trainer, run: dict[str, Any], arrays: Arrays, facts: dict[
     return {name: np.array(value) for name, value in state.items()}, {**shared, **facts}
 
 
-def load_shared(trainer: Trainer, arrays: Arrays, facts: dict[str, Any]) -> None:
+def load_shared(trainer: TorchTrainer, arrays: Arrays, facts: dict[str, Any]) -> None:
     """Takes over what every trainer has. Its optimiser must be of the same parameters."""
     trainer.step, trainer.rng.bit_generator.state = facts["step"], facts["rng"]
     trainer.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())

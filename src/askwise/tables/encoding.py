@@ -22,23 +22,8 @@ import numpy as np
 from askwise.core.arrays import Array, Doubles, Floats, Ints
 from askwise.core.parameters import OneOf, Whole, checked
 from askwise.errors import InputError, StateError, did_you_mean
-from askwise.tables.cells import (
-    BOOLEAN,
-    CATEGORY,
-    FIRST,
-    KINDS,
-    LAST,
-    ORDINAL,
-    TIME,
-    Distinct,
-    Place,
-    as_labels,
-    as_numbers,
-    guess,
-    label,
-    number_in,
-    scale_of,
-)
+from askwise.tables import cells
+from askwise.tables.cells import BOOLEAN, CATEGORY, ORDINAL, TIME, Distinct, Place, as_labels, as_numbers
 from askwise.tables.frames import TableView
 
 SCALING = OneOf("columns", "one", "none")
@@ -76,69 +61,53 @@ class ColumnEncoding:
 
     def write(self, values: Any, out: Floats, rows: Array | None = None) -> None:
         """Fills `out`, rows x width. `rows`: where the values are in the table, for messages."""
+        place = Place(self.name, rows)
         if self.kind in (CATEGORY, ORDINAL):
-            out[:] = self._table[self._rows_of_codebook(as_labels(values, Place(self.name, rows)), rows)]
+            out[:] = self._table[self._rows_of_codebook(as_labels(values, place), place)]
         else:
-            numbers = as_numbers(
-                values, Place(self.name, rows), self.kind
-            )  # one column at a time, so that no second table is ever made
-            numbers -= self.mean[0]
-            numbers /= self.deviation[0]
-            out[:, 0] = numbers
+            out[:, 0] = self.encoded(as_numbers(values, place, self.kind))
 
     def encoded(self, value: Any) -> Any:
-        """What `write` makes of one value: of a number one number, of the label of a category its line."""
+        """What `write` makes of one value: of a number one number (an array of them likewise), of a category's label its line."""
         if self.kind in (CATEGORY, ORDINAL):
             return self._table[self._line(value)]
         return (value - self.mean[0]) / self.deviation[0]
 
     def category(self, word: str) -> str | None:
         """The category that a word names: as it is written or, since files tell 7 from 7.0 and 007 by chance, as a number."""
-        return word if word in self._lines else self._by_number.get(number_in(word))
+        return word if word in self._lines else self._by_number.get(cells.number_in(word))
 
     def _line(self, word: str) -> int:
         """The line of the codebook of a word."""
-        name = self.category(word)
-        return len(self.categories) if name is None else self._lines[name]
+        return self._lines.get(self.category(word), len(self.categories))
 
     @cached_property
     def _by_number(self) -> dict[float | None, str]:
         """The categories that are written as numbers; where two are one number, neither."""
-        numbers = [number_in(name) for name in self.categories]
+        numbers = [cells.number_in(name) for name in self.categories]
         return {n: name for n, name in zip(numbers, self.categories, strict=True) if n is not None and numbers.count(n) == 1}
 
     @cached_property
-    def _lines(self) -> dict[str, int]:
+    def _lines(self) -> dict[str | None, int]:
         """The line of the codebook of each category."""
         return {name: i for i, name in enumerate(self.categories)}
 
     @cached_property
     def _table(self) -> Floats:
-        """The codebook as the engine sees it and, last, a line for what is missing."""
-        book = (self._codebook() - self.mean) / self.deviation
-        table: Floats = np.vstack([book, np.full(self.width, np.nan)]).astype(np.float32)
+        """The codebook: what stands for each category, for one that was never seen (unlike any, or one of the others; an ordinal
+        column has none) and, last, for what is missing."""
+        n = len(self.categories)
+        codes = np.arange(n)[:, None] if self.kind == ORDINAL else np.eye(n + 1, self.width)
+        table: Floats = np.vstack([(codes - self.mean) / self.deviation, np.full(self.width, np.nan)]).astype(np.float32)
         return table
 
-    @property
-    def unseen(self) -> Floats:
-        """What stands for a category that was never seen."""
-        line: Floats = self._table[len(self.categories)]
-        return line
-
-    def _codebook(self) -> Doubles:
-        """What stands for each category and, last, for one that was never seen: unlike any, or one of the others."""
-        n = len(self.categories)
-        if self.kind == ORDINAL:
-            return np.arange(n, dtype=np.float64)[:, None]
-        return np.eye(n + 1, self.width)
-
-    def _rows_of_codebook(self, coded: Distinct, rows: Array | None) -> Ints:
+    def _rows_of_codebook(self, coded: Distinct, place: Place) -> Ints:
         """N: the line of the codebook for each row; -1, the line after it, where missing."""
         if self.kind == ORDINAL:
             for code, value in enumerate(coded.values):
                 if self.category(value) is None and (coded.codes == code).any():
                     then = f", which is not on its scale; {did_you_mean(value, self.categories)}"
-                    raise Place(self.name, rows).holds(value, coded.first_row(code), then)
+                    raise place.holds(value, coded.first_row(code), then)
         lines = np.array([self._line(value) for value in coded.values] + [-1], np.int64)
         return lines[coded.codes]
 
@@ -151,12 +120,7 @@ class Encoding:
 
     @classmethod
     def fit(
-        cls,
-        X: Any,
-        max_categories: int = 30,
-        scaling: str = "columns",
-        categorical: Iterable[str] = (),
-        rows: Array | None = None,
+        cls, X: Any, max_categories: int = 30, scaling: str = "columns", categorical: Iterable[str] = (), rows: Ints | None = None
     ) -> Encoding:
         """X: a frame, a dict of columns, an array or a list of lists; only the given `rows` of it are looked at.
 
@@ -167,11 +131,8 @@ class Encoding:
         checked(scaling, SCALING, "the scaling")
         checked(max_categories, Whole(at_least=1), "max_categories")
         table, chosen = TableView(X, rows), set(categorical)
-        for name in chosen:
-            if name not in table.names:
-                raise InputError(
-                    f"column {name!r} is listed as categorical, but does not exist; {did_you_mean(name, table.names)}"
-                )
+        for name in chosen.difference(table.names):
+            raise InputError(f"column {name!r} is listed as categorical, but does not exist; {did_you_mean(name, table.names)}")
         if not len(table):
             raise InputError("there are no rows")
         if not table.names:
@@ -201,31 +162,25 @@ class Encoding:
         """The columns of the matrix that `transform` makes."""
         return [name for names in self.reveals.values() for name in names]
 
-    def transform(self, X: Any, allow_absent: bool = False, rows: Array | None = None) -> Floats:
+    def transform(self, X: Any, rows: Array | None = None) -> Floats:
         """N x C. Columns are taken by name, from an array by position; others are ignored.
 
-        A column that is not there is refused, or counts as missing in every row with `allow_absent`. A category that was not seen
-        in training is held, but like none of the others.
+        A column that is not there is refused. A category that was not seen in training is held, but like none of the others.
         """
         table = TableView(X, rows)
         if not table.named and len(table.names) != len(self.parts):
             raise InputError(f"the data has {len(table.names)} columns; it must have {len(self.parts)}, as in training")
-        there = dict(zip(self.columns, table.names, strict=True)) if not table.named else {name: name for name in table.names}
+        there = dict(zip(table.names if table.named else self.columns, table.names, strict=True))
         out = np.empty((len(table), sum(part.width for part in self.parts)), np.float32)
         at = 0
         for part in self.parts:
-            block = out[:, at : at + part.width]
-            if part.name in there:
-                with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such by `Problem.build`
-                    part.write(table[there[part.name]], block, rows)
-            elif allow_absent:
-                block[:] = np.nan
-            else:
-                unused = [name for name in table.names if name not in self.columns] or table.names
-                meant = did_you_mean(part.name, unused)
+            if part.name not in there:
+                meant = did_you_mean(part.name, [name for name in table.names if name not in self.columns] or table.names)
                 if not meant.startswith("did"):  # what there is beside would look like all there is
                     meant = f"none of its {len(table.names)} columns has a name like that"
                 raise InputError(f"there is no column {part.name!r} in the data; {meant}")
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such by `Problem.build`
+                part.write(table[there[part.name]], out[:, at : at + part.width], rows)
             at += part.width
         return out
 
@@ -244,7 +199,7 @@ class Encoding:
             if part.kind == CATEGORY and not part.others:
                 block = values[:, at : at + part.width]
                 there = block[~np.isnan(block[:, 0])]
-                if len(there) and (there == part.unseen).all():
+                if len(there) and (there == part._table[len(part.categories)]).all():
                     names.append(part.name)
             at += part.width
         return names
@@ -268,13 +223,13 @@ class Encoding:
 def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> tuple[ColumnEncoding, list[Moments]]:
     """A column that is not scaled yet, and the moments of the columns of the engine that it becomes."""
     name = place.column
-    kind = CATEGORY if categorical else guess(values, place, max_categories)
+    kind = CATEGORY if categorical else cells.guess(values, place, max_categories)
     if kind not in (CATEGORY, ORDINAL):
         numbers = as_numbers(values, place, kind)
         return ColumnEncoding(name, kind, **_range(numbers)), [_moments(numbers)]
     coded = as_labels(values, place)
     if kind == ORDINAL:
-        scale = scale_of(values)
+        scale = cells.scale_of(values)
         places = np.array([scale.index(value) for value in coded.values] + [np.nan])
         return ColumnEncoding(name, kind, tuple(scale)), [_moments(places[coded.codes])]
     return _fit_categories(name, coded, max_categories)
@@ -347,7 +302,7 @@ def _restored(state: Mapping[str, Any]) -> ColumnEncoding:
     part = ColumnEncoding(
         str(state["name"]),
         str(state["kind"]),
-        tuple(label(c) for c in state["categories"]),
+        tuple(cells.label(c) for c in state["categories"]),
         bool(state["others"]),
         tuple(float(m) for m in state["mean"]),
         tuple(float(d) for d in state["deviation"]),
@@ -358,8 +313,8 @@ def _restored(state: Mapping[str, Any]) -> ColumnEncoding:
     numbers = np.array([*part.mean, *part.deviation])
     fits = len(part.mean) == len(part.deviation) == part.width > 0 and np.isfinite(numbers).all() and min(part.deviation) > 0
     ends = [end for end in (low, high) if end is not None]
-    shown = all(FIRST <= end <= LAST for end in ends) if part.kind == TIME else all(map(math.isfinite, ends))
-    if part.kind not in KINDS or not fits or not shown or ends != sorted(ends):
+    shown = all(cells.FIRST <= end <= cells.LAST for end in ends) if part.kind == TIME else all(map(math.isfinite, ends))
+    if part.kind not in cells.KINDS or not fits or not shown or ends != sorted(ends):
         raise ValueError("the parts of a column do not fit each other")
     if part.kind != CATEGORY and not all(abs((end - part.mean[0]) / part.deviation[0]) < _LARGEST for end in ends):
         raise ValueError("the numbers of a column are too large to be scaled")

@@ -17,7 +17,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from askwise.errors import InputError, WriteError
@@ -79,20 +79,15 @@ def whole(path: Path) -> Iterator[Path]:
     remove_leftovers(place)
     part = place.with_name(f".{place.name}.{os.urandom(6).hex()}.part")
     with named(path, part):
-        with part.open("xb"):
-            pass
-        lock = _lock(part)
-        try:
+        part.touch(exist_ok=False)
+        with _locked(part), ExitStack() as stack:
+            stack.callback(part.unlink, missing_ok=True)
             yield part
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
             if place.exists():
                 part.chmod(stat.S_IMODE(place.stat().st_mode))  # who may read the old one may read the new one, and nobody else
             part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
-            if lock is not None:
-                os.close(lock)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -142,43 +137,32 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
         with suppress(OSError), _abandoned(folder) as ours:
             if ours and folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
-        lock = _lock(Path(name))
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name, _locked(Path(name)):
         Path(name).mkdir(mode=0o700, exist_ok=True)  # somebody may have taken it for abandoned before it was locked
-        try:
-            yield Path(name)
-        finally:
-            if lock is not None:
-                os.close(lock)
+        yield Path(name)
 
 
-def _lock(path: Path) -> int | None:
-    """Held until it is closed, or until this process ends, however it does."""
-    if fcntl is None:
-        return None
-    file = os.open(path, os.O_RDONLY)
-    with suppress(OSError):  # a file system without locks: nobody will take it for abandoned there
-        fcntl.flock(file, fcntl.LOCK_EX)
-    return file
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """We hold the lock of a file or folder while this lasts, or until this process ends, however it does."""
+    with ExitStack() as stack:
+        if fcntl is not None:
+            file = os.open(path, os.O_RDONLY)
+            stack.callback(os.close, file)
+            with suppress(OSError):  # a file system without locks: nobody will take it for abandoned there
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager
 def _abandoned(path: Path) -> Iterator[bool]:
     """Whether nobody holds the lock of a file or folder; while this lasts we do."""
-    if fcntl is None:
-        yield False
-        return
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(file)
+    ours = False
+    with ExitStack() as stack:
+        if fcntl is not None:
+            with suppress(OSError):
+                file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+                stack.callback(os.close, file)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                ours = True
+        yield ours

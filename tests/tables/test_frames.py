@@ -9,7 +9,7 @@ import pytest
 
 from askwise.cli import scoring
 from askwise.errors import InputError
-from askwise.tables.frames import TableView, column, columns_of
+from askwise.tables.frames import TableView
 from askwise.tables.reading import read_cells, read_header, read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -31,28 +31,28 @@ class Duck:
     "X", [{"a": [1, 2], "b": ["x", None]}, pd.DataFrame({"a": [1, 2], "b": ["x", None]}), Duck()], ids=["dict", "pandas", "duck"]
 )
 def test_frames_of_all_sorts_look_alike(X):
-    assert columns_of(X) == ["a", "b"]
-    assert np.asarray(column(X, "a")).tolist() == [1, 2]
+    assert TableView(X).names == ["a", "b"]
+    assert np.asarray(TableView(X)["a"]).tolist() == [1, 2]
     assert len(TableView(X)) == 2
     assert np.asarray(TableView(X, np.array([1]))["a"]).tolist() == [2]
 
 
 def test_the_columns_of_arrays_and_lists_are_numbered():
-    assert columns_of(np.zeros((2, 3))) == ["x0", "x1", "x2"]
+    assert TableView(np.zeros((2, 3))).names == ["x0", "x1", "x2"]
     mixed = [[1, "m"], [2.5, "f"]]
-    assert column(mixed, "x0").tolist() == [1, 2.5]  # not '1' and '2.5'
-    assert column(mixed, "x1").tolist() == ["m", "f"]
+    assert TableView(mixed)["x0"].tolist() == [1, 2.5]  # not '1' and '2.5'
+    assert TableView(mixed)["x1"].tolist() == ["m", "f"]
 
 
 def test_a_pyarrow_table_is_a_frame():
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    assert column(pa.table({"a": [1, None], "b": ["x", "y"]}), "b").tolist() == ["x", "y"]
+    assert TableView(pa.table({"a": [1, None], "b": ["x", "y"]}))["b"].tolist() == ["x", "y"]
 
 
 def test_names_that_are_not_words_become_words():
     frame = pd.DataFrame([[1, 2]], columns=[10, "column_names"])  # the second must not be taken for an attribute
-    assert columns_of(frame) == ["10", "column_names"]
-    assert column(frame, "10").tolist() == [1]
+    assert TableView(frame).names == ["10", "column_names"]
+    assert TableView(frame)["10"].tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_names_that_are_not_words_become_words():
 )
 def test_what_is_no_table_is_refused(X, message):
     with pytest.raises(InputError, match=message):
-        columns_of(X)
+        TableView(X)
 
 
 def test_a_sparse_matrix_is_refused():
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(InputError, match=r"sparse matrix; make it an array with its method toarray\(\)"):
-        columns_of(sparse.eye(3).tocsr())
+        TableView(sparse.eye(3).tocsr())
 
 
 def test_a_wrong_name_or_length_is_refused():
     with pytest.raises(InputError, match=r"there is no column 'agee'; did you mean 'age'\?"):
-        column({"age": [1], "sex": ["f"]}, "agee")
+        TableView({"age": [1], "sex": ["f"]})["agee"]
     with pytest.raises(InputError, match="column 'b' has 1 values for 2 rows"):
-        column({"a": [1, 2], "b": [1]}, "b")
+        TableView({"a": [1, 2], "b": [1]})["b"]
 
 
 TEXT = "name , age,ill\nann, 34,True\nbob,?,False\n"

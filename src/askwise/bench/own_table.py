@@ -16,7 +16,7 @@ from askwise.core.parameters import Constraint, Instance, Real, checked
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import doubts
 from askwise.tables.encoding import Encoding
-from askwise.tables.frames import columns_of
+from askwise.tables.frames import TableView
 from askwise.tables.read_options import OPTIONS, ReadOptions
 from askwise.tables.reading import read_header, read_table, rows_of
 from askwise.tables.small_files import read_list
@@ -89,7 +89,7 @@ def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | No
 
 def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
     target = source["target"]
-    tests = _tests(source, columns_of(table))
+    tests = _tests(source, TableView(table).names)
     columns = {name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in tests}
     y = table[target]
     if y.isna().any():

@@ -15,7 +15,7 @@ from askwise.cli.options import names, reading_of
 from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.errors import InputError, RowError, did_you_mean
-from askwise.tables.frames import column, columns_of
+from askwise.tables.frames import TableView
 from askwise.tables.read_options import OPTIONS, RECOGNISED, ReadOptions
 from askwise.tables.reading import read_table, rows_of
 
@@ -77,7 +77,7 @@ def _from_file(options: argparse.Namespace, file: Path, part: str, text: Sequenc
     table = read_table(file, [*text, options.ids], read_options)
     if target is None:
         raise InputError(f"name the column of {file.name!r} that holds the class: --target COLUMN")
-    columns = columns_of(table)
+    columns = TableView(table).names
     if target not in columns:
         raise InputError(f"{file.name!r} has no column {target!r}; {did_you_mean(target, columns)}")
     y = table[target]
@@ -103,7 +103,7 @@ def ids_of(table: Any, name: str | None) -> Any:
     """The column that names the cases, if one was named."""
     if name is None:
         return None
-    ids = column(table, name)
+    ids = TableView(table)[name]
     if ids.isna().any():
         row = int(ids.isna().to_numpy().argmax())
         raise RowError(f"column {name!r} names the cases, but is empty", row, "; fill it in")

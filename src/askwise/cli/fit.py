@@ -24,7 +24,7 @@ from askwise.files import check_out, remove_leftovers
 from askwise.model.archives import MODEL, STATE, is_kind
 from askwise.model.file import read_state, write_state
 from askwise.reports.model_report import PAGE, PICTURES, beside, card, describe, frontier_table, results, write_pictures
-from askwise.tables.frames import columns_of
+from askwise.tables.frames import TableView
 from askwise.training.progress import Progress
 
 
@@ -73,8 +73,8 @@ def _check_out(out: Path, options: argparse.Namespace) -> None:
 def _check_test(options: argparse.Namespace, cases: LabelledCases) -> None:
     """Before anything is trained: the cases of --test have the columns and the classes of those that are learned from."""
     test = test_file_of(options, text_columns(options))
-    columns = columns_of(test.X)
-    for name in columns_of(cases.X):
+    columns = TableView(test.X).names
+    for name in TableView(cases.X).names:
         if name not in columns:
             raise InputError(
                 f"--test {options.test.name!r} has no column {name!r}, which the cases to learn from have; "

@@ -74,13 +74,5 @@ def load(name: str, seed: int = 0, class_weight: Any = None, download: bool = Fa
     """A named data set, split and scaled. Where there is no official split, another seed is another split."""
     data = raw(name, download, verify)
     columns = dict(zip(data.columns, data.X.T, strict=True))
-    return split(
-        columns,
-        data.y,
-        data.classes,
-        data.splits(seed),
-        data.spec,
-        scaling=data.scaling,
-        categorical=data.categorical,
-        class_weight=class_weight,
-    )
+    fit = {"scaling": data.scaling, "categorical": data.categorical}
+    return split(columns, data.y, data.classes, data.splits(seed), data.spec, class_weight, **fit)

@@ -71,7 +71,8 @@ def guess(values: Any, place: Place, max_categories: int) -> str:
     if coded.values and all(isinstance(v, date) for v in coded.values):  # so Parquet gives days
         return TIME
     for code, value in enumerate(coded.values):
-        if not isinstance(value, (str, bytes, numbers.Real, np.bool_)) and not _decimal(value):
+        # a Decimal counts as a number, though Python does not call it real
+        if not isinstance(value, (str, bytes, numbers.Real, np.bool_)) and type(value).__name__ != "Decimal":
             raise place.holds(value, coded.first_row(code), f"; {_RIGHT}", WrongKind)
     if coded.values and all(isinstance(v, (bool, np.bool_)) for v in coded.values):
         return BOOLEAN
@@ -130,10 +131,8 @@ def as_numbers(values: Any, place: Place, kind: str) -> Doubles:
     if sort == "m" and kind == NUMBER:
         return _seconds(np.asarray(values), "timedelta64[us]")
     if sort in "iufb" and kind != TIME:
-        if isinstance(values.dtype, np.dtype):
-            floats = np.array(values, np.float64)  # a copy, which the caller may change
-        else:
-            floats = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        plain = isinstance(values.dtype, np.dtype)
+        floats = np.asarray(values, np.float64) if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         floats = _look_up(distinct(values, place), place, kind)
     if (bad := np.isinf(floats)).any():
@@ -167,11 +166,6 @@ def as_labels(values: Any, place: Place) -> Distinct:
     index = {word: i for i, word in enumerate(dict.fromkeys(w for w in words if w))}
     table = np.array([index.get(word, -1) for word in words] + [-1], np.int64)
     return Distinct(table[coded.codes], list(index))
-
-
-def scale_of(values: Any) -> list[str]:
-    """The steps of an ordered categorical column, lowest first."""
-    return [label(v) for v in values.dtype.categories]
 
 
 def label(value: Any) -> str:
@@ -232,10 +226,6 @@ def missing(value: Any) -> bool:
     if value is None or (isinstance(value, (float, np.floating)) and value != value):
         return True
     return type(value).__name__ in ("NAType", "NaTType")  # pandas' own words for nothing
-
-
-def _decimal(value: Any) -> bool:
-    return type(value).__name__ == "Decimal"  # counts as a number, though Python does not call it real
 
 
 def _number(value: Any, kind: str) -> float | None:

@@ -229,7 +229,7 @@ def _fit(values: Any, place: Place, max_categories: int, categorical: bool) -> t
         return ColumnEncoding(name, kind, **_range(numbers)), [_moments(numbers)]
     coded = as_labels(values, place)
     if kind == ORDINAL:
-        scale = cells.scale_of(values)
+        scale = [cells.label(step) for step in values.dtype.categories]
         places = np.array([scale.index(value) for value in coded.values] + [np.nan])
         return ColumnEncoding(name, kind, tuple(scale)), [_moments(places[coded.codes])]
     return _fit_categories(name, coded, max_categories)

@@ -13,7 +13,7 @@ from askwise.core.cost_spec import listed
 from askwise.core.problem import Schema
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables.cells import Place, missing
-from askwise.tables.frames import TableView, column, columns_of
+from askwise.tables.frames import TableView
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,11 @@ class Recorded:
         """What stands in the column."""
         table = TableView(X)
         if not table.named:
-            raise InputError(
-                f"the answers of the existing classifier are in the column {self.column!r}; give a DataFrame that "
-                "has it, not an array"
-            )
+            where = f"the answers of the existing classifier are in the column {self.column!r}"
+            raise InputError(f"{where}; give a DataFrame that has it, not an array")
         if self.column not in table.names:
-            raise InputError(
-                f"there is no column {self.column!r} in the data, where the answers of the existing classifier are; "
-                f"{did_you_mean(self.column, table.names)}"
-            )
+            none = f"there is no column {self.column!r} in the data, where the answers of the existing classifier are"
+            raise InputError(f"{none}; {did_you_mean(self.column, table.names)}")
         answers: list[Any] = np.asarray(table[self.column], dtype=object).tolist()
         return answers
 
@@ -74,10 +70,11 @@ def features(external: Any, X: Any) -> Any:
     if not isinstance(external, Recorded):
         return X
     external.answers(X)  # or it says what is wrong
-    names = [name for name in columns_of(X) if name != external.column]
-    if not names:
+    table = TableView(X)
+    columns = {name: table[name] for name in table.names if name != external.column}
+    if not columns:
         raise InputError(f"there are no columns besides {external.column!r}, so nothing can be bought")
-    return {name: column(X, name) for name in names}
+    return columns
 
 
 def needed(external: Any, columns: Sequence[str]) -> list[str] | None:
@@ -122,9 +119,9 @@ def answers(
 
 def _rows_for(classifier: Any, X: Any, columns: Sequence[str], rows: Ints) -> Any:
     """Some rows as a fitted classifier wants them: an array in the order of the fit, if it knows no names."""
+    view = TableView(X)
     if hasattr(classifier, "feature_names_in_") and hasattr(X, "columns"):
-        table = X[fitted_on(classifier, columns_of(X))]
+        table = X[fitted_on(classifier, view.names)]
     else:
-        there = columns if hasattr(X, "columns") else columns_of(X)
-        table = np.column_stack([np.asarray(column(X, name)) for name in there])
+        table = np.column_stack([np.asarray(view[name]) for name in (columns if hasattr(X, "columns") else view.names)])
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]

@@ -14,13 +14,13 @@ from askwise.core.arrays import Array, Bools, Doubles
 from askwise.core.labels import class_labels
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables.cells import missing
-from askwise.tables.frames import as_array, columns_of
+from askwise.tables.frames import TableView, as_array
 
 
 def table_of(estimator: Any, X: Any, reset: bool = False) -> Any:
     """A frame, which goes by name and may hold anything, or an array, checked as scikit-learn does; `reset` for a fit."""
     if hasattr(X, "columns"):
-        columns_of(X)
+        TableView(X)  # which refuses what has no proper columns
         validate_data(estimator, X, reset=reset, skip_check_array=True) if reset else None
         if len(X) == 0:
             raise InputError("there are no rows")

@@ -1,7 +1,6 @@
 """Tables as people have them: frames, dicts of columns, arrays, lists; one column at a time.
 
-A frame is anything with `.columns` (or `.column_names`) and `frame[name]`; a dict
-of columns is one too. The columns of an array are called x0, x1, ...
+A frame is anything with `.columns` (or `.column_names`) and `frame[name]`; the columns of an array are called x0, x1, ...
 """
 
 from __future__ import annotations
@@ -27,7 +26,9 @@ class TableView:
         if hasattr(type(X), "toarray"):  # of the type: a frame may have a column of this name
             raise InputError("the data is a sparse matrix; make it an array with its method toarray()")
         self.named = isinstance(X, Mapping) or hasattr(X, "columns")
-        self._X = X if self.named else _matrix(X)
+        self._X = X if self.named else as_array(X)
+        if not self.named and self._X.ndim != 2:
+            raise InputError(f"the data has shape {self._X.shape}; it must be rows x columns")
         keys = _keys(X) if self.named else range(self._X.shape[1])
         self.names = [str(k) if self.named else f"x{k}" for k in keys]
         check_distinct(self.names, "column")
@@ -54,27 +55,10 @@ class TableView:
         return values
 
 
-def columns_of(X: Any) -> list[str]:
-    """The names of the columns of a frame, a dict of columns, an array or a list of lists."""
-    return TableView(X).names
-
-
-def column(X: Any, name: str) -> Any:
-    """The values of one column."""
-    return TableView(X)[name]
-
-
 def _keys(X: Any) -> list[Any]:
     if isinstance(X, Mapping):
         return list(X)
     return list(X.column_names if hasattr(type(X), "column_names") else X.columns)
-
-
-def _matrix(X: Any) -> Array:
-    data = as_array(X)
-    if data.ndim != 2:
-        raise InputError(f"the data has shape {data.shape}; it must be rows x columns")
-    return data
 
 
 def as_array(X: Any) -> Array:

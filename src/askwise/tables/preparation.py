@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askwise.core.arrays import Array, Bools, Doubles, Ints
+from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec, listed
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.errors import InputError, RowError
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import answers, features, needed
@@ -51,38 +51,29 @@ class Preparation:
             weight = None
         classes = _classes(target, counted)
         train, validation = (counted[rows] for rows in _apart(target[counted], self.validation_fraction, seed))
-        encoding = Encoding.fit(
-            features(self.external, X), scaling=self.scaling, categorical=listed(self.categorical), rows=train
-        )
+        columns, categorical = features(self.external, X), listed(self.categorical)
+        encoding = Encoding.fit(columns, scaling=self.scaling, categorical=categorical, rows=train)
         schema = schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
         everyone, masks = known_of(self.known, (len(X), schema.n_tests))
 
         def problem_of(rows: Ints) -> Problem:
-            known = (list(everyone) or None) if masks is None else masks[rows]
-            return self._problem(X, target, rows, encoding, schema, known, None if weight is None else weight[rows])
+            """Some rows of the table. Errors name them as rows of the whole table."""
+            values = encoding.transform(X, rows=rows)
+            settings: dict[str, Any] = {
+                "loss": self.loss,
+                "class_weight": self.class_weight,
+                "known": (list(everyone) or None) if masks is None else masks[rows],
+                "weight": None if weight is None else weight[rows],
+                "external": answers(self.external, X, schema, values, encoding.columns, rows),
+            }
+            try:
+                return Problem.build(schema, values, target[rows], **settings)
+            except RowError as error:
+                raise error.among(rows) from None
 
         problem = problem_of(train).trainable()
         chosen_by = problem_of(validation).with_loss(problem.loss) if len(validation) else problem
         return Prepared(problem, chosen_by, encoding, everyone, seed, classes, validation)
-
-    def _problem(
-        self,
-        X: Any,
-        target: Array,
-        rows: Ints,
-        encoding: Encoding,
-        schema: Schema,
-        known: Bools | list[str] | None,
-        weight: Doubles | None,
-    ) -> Problem:
-        """Some rows of the table. Errors name them as rows of the whole table."""
-        values = encoding.transform(X, rows=rows)
-        external = answers(self.external, X, schema, values, encoding.columns, rows)
-        settings: dict[str, Any] = {"loss": self.loss, "class_weight": self.class_weight}
-        try:
-            return Problem.build(schema, values, target[rows], known=known, weight=weight, external=external, **settings)
-        except RowError as error:
-            raise error.among(rows) from None
 
 
 def _classes(target: Array, counted: Ints) -> Array:

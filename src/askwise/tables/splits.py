@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,18 +69,13 @@ def schema_of(
 
 
 def split(
-    X: Mapping[str, Array],
-    y: Array,
-    classes: Sequence[Any],
-    rows: Sequence[Rows],
-    costs: Any = None,
-    *,
-    scaling: str = "columns",
-    categorical: Iterable[str] = (),
-    class_weight: Any = None,
+    X: Mapping[str, Array], y: Array, classes: Sequence[Any], rows: Sequence[Rows], costs: Any, class_weight: Any, **fit: Any
 ) -> Split:
-    """Problems of three lists of rows of a dict of columns; all three are judged by the losses of the training rows."""
-    encoding = Encoding.fit(X, scaling=scaling, categorical=categorical, rows=rows[0])
+    """Problems of three lists of rows of a dict of columns; all three are judged by the losses of the training rows.
+
+    fit: as for `Encoding.fit`.
+    """
+    encoding = Encoding.fit(X, rows=rows[0], **fit)
     schema = schema_of(encoding, classes, costs)
     parts = [encoding.transform(X, rows=r) for r in rows]
     train = Problem.build(schema, parts[0], y[rows[0]], class_weight=class_weight)

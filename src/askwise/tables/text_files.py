@@ -56,8 +56,8 @@ def cells(file: Path) -> list[list[str]]:
 
     def split(encoding: str) -> list[list[str]]:
         with _opened(file) as stream:
-            whole = stream.read().decode(encoding)
-        return [row for _, row in _records(whole.removeprefix("\ufeff"), _parsing(file, RECOGNISED, encoding)["sep"]) if any(row)]
+            whole = io.StringIO(stream.read().decode(encoding).removeprefix("\ufeff"), newline="")
+        return [row for _, row in _records(whole, _parsing(file, RECOGNISED, encoding)["sep"]) if any(row)]
 
     return _decoded(file, RECOGNISED, split, quiet=True)  # a wrong name is refused anyway
 
@@ -80,9 +80,7 @@ def _opened(file: Path) -> BinaryIO:
 
 def _records(lines: Any, separator: str) -> Iterator[tuple[int, list[str]]]:
     """The line on which each record begins, and its fields; empty lines are none."""
-    reader = csv.reader(
-        io.StringIO(lines, newline="") if isinstance(lines, str) else lines, delimiter=separator, skipinitialspace=True
-    )
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     begins = 1
     for record in reader:
         if record:
@@ -186,7 +184,7 @@ def _separator(file: Path, encoding: str) -> str:
 def _fields(text: str, separator: str, cut: bool) -> list[int]:
     """How many fields each of the first records has."""
     try:
-        counts = [len(record) for _, record in islice(_records(text, separator), _RECORDS + 1)]
+        counts = [len(record) for _, record in islice(_records(io.StringIO(text, newline=""), separator), _RECORDS + 1)]
     except csv.Error:  # not with this separator
         return []
     return counts[:-1] if cut and len(counts) > 1 else counts

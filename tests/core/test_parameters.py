@@ -89,7 +89,9 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("constraint", "value", "plain"), PLAIN, ids=str)
+@pytest.mark.parametrize(
+    ("constraint", "value", "plain"), PLAIN, ids=[f"{type(constraint).__name__} {value!r}" for constraint, value, _ in PLAIN]
+)
 def test_what_is_allowed_comes_back_as_a_value_of_python(constraint, value, plain):
     result = checked(value, constraint, "x")
     assert result == plain

@@ -76,7 +76,7 @@ class Graph:
             legal = there & (np.array(price) <= left)
             given = {
                 "values": row[tests].fillna(7).to_numpy(float)[None], "mask": np.isin(tests, list(held))[None],
-                "legal": legal[None], "price": np.array([price]), "left": np.array([left]),
+                "legal": legal[None], "test_cost": np.array([price]), "left": np.array([left]),
             }  # fmt: skip
             if self.said["share"]:
                 given["draw"] = draw

@@ -15,7 +15,7 @@ from askwise.core.budget import Budget
 from askwise.core.episode import Episodes, rollout, tally
 from askwise.core.measures import Mean, Measure
 from askwise.core.policy import Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.errors import InputError
 
 
@@ -79,34 +79,39 @@ class Report:
         return tally(self.problem, self.episodes).measure(self.problem.schema.costs)
 
     @property
+    def known(self) -> Bools | None:
+        """N, F: what each case knew from the start; None: nothing."""
+        return None if self.problem.known is None else self.problem.known[self.episodes.row]
+
+    @property
+    def bought_mask(self) -> Bools:
+        """N, F: what each case bought."""
+        return self.episodes.mask if self.known is None else self.episodes.mask & ~self.known
+
+    @property
     def bought(self) -> dict[str, float]:
         """How often each test was bought, by name."""
-        mask = self.episodes.mask if self.problem.known is None else self.episodes.mask & ~self.problem.known
-        return dict(zip(self.problem.schema.tests, self._mean(mask).tolist(), strict=True))
+        return dict(zip(self.problem.schema.tests, self._mean(self.bought_mask).tolist(), strict=True))
 
     def tests_of(self, case: int) -> list[str]:
         """The tests of one case in the order bought, those bought for the existing classifier last."""
-        return list(self._sequences[case])
+        return list(self.sequences[case])
 
     @cached_property
-    def _sequences(self) -> list[tuple[str, ...]]:
-        return sequences(self.episodes, self.problem.schema, self.problem.known)
-
-
-def sequences(done: Episodes, schema: Schema, known: Bools | None) -> list[tuple[str, ...]]:
-    """The names of the tests of each case in the order bought, those bought for the existing classifier last."""
-    bought = done.action >= schema.first_test
-    ordered = iter(np.array(schema.tests, object)[done.action[bought] - schema.first_test])
-    one: dict[tuple[str, ...], tuple[str, ...]] = {}  # many cases buy the same, and share a tuple
-    each = (tuple(islice(ordered, n)) for n in (done.length - 1).tolist())  # all actions but the last buy a test
-    plain = [one.setdefault(tests, tests) for tests in each]
-    if schema.external_needs is None:
-        return plain
-    held = done.mask if known is None else done.mask & ~known[done.row]
-    return [
-        (*chosen, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in chosen))
-        for chosen, row in zip(plain, held, strict=True)
-    ]
+    def sequences(self) -> list[tuple[str, ...]]:
+        """The same of every case."""
+        done, schema = self.episodes, self.problem.schema
+        bought = done.action >= schema.first_test
+        ordered = iter(np.array(schema.tests, object)[done.action[bought] - schema.first_test])
+        one: dict[tuple[str, ...], tuple[str, ...]] = {}  # many cases buy the same, and share a tuple
+        each = (tuple(islice(ordered, n)) for n in (done.length - 1).tolist())  # all actions but the last buy a test
+        plain = [one.setdefault(tests, tests) for tests in each]
+        if schema.external_needs is None:
+            return plain
+        return [
+            (*chosen, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in chosen))
+            for chosen, row in zip(plain, self.bought_mask, strict=True)
+        ]
 
 
 def evaluate(policy: Policy, problem: Problem, budget: Budget) -> Report:

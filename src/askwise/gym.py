@@ -47,14 +47,10 @@ def observation(state: State, schema: Schema) -> Floats:
     return np.concatenate(parts, 1, dtype=np.float32)
 
 
-def _space(schema: Schema, hard: bool) -> gymnasium.Space[Floats]:
-    """Where the observations of one case lie; the same for all rows of a schema, so that agents can move between them."""
-    bound = np.repeat([np.inf, 1.0], [len(schema.columns), schema.n_tests + hard]).astype(np.float32)
-    return gymnasium.spaces.Box(np.where(bound == 1, 0, -bound), bound, dtype=np.float32)
-
-
 class _PlayedCases:
     """B cases whose actions come from outside."""
+
+    cases: Cases  # there are none before the first reset
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         if not isinstance(budget, Budget):
@@ -69,7 +65,6 @@ class _PlayedCases:
         self.lam = budget.fixed_lam(problem)
         # Rows as often as their weights say, whatever is at stake in them: so the mean return is minus the objective, unscaled.
         self.pool = problem.with_loss(np.ones_like(problem.loss))
-        self.cases: Cases | None = None
 
     def start(self, row: Ints) -> None:
         """New cases."""
@@ -81,7 +76,6 @@ class _PlayedCases:
 
     def restart(self, which: Bools, rng: np.random.Generator) -> None:
         """New cases in the place of some."""
-        assert self.cases is not None
         fresh = Cases.start(self.problem, self.pool.draw(int(which.sum()), rng), self.cap)
         self.cases.row[which], self.cases.mask[which] = fresh.row, fresh.mask
         self.spent[which], self.loss[which], self.decision[which] = 0, 0.0, -1
@@ -89,7 +83,6 @@ class _PlayedCases:
 
     def step(self, action: Ints, lam: float) -> Doubles:
         """B: the reward. What a case has spent, lost and decided is there afterwards."""
-        assert self.cases is not None
         self._refuse(action)
         cost = self.cases.cost_of(action)
         self.spent += cost
@@ -104,7 +97,6 @@ class _PlayedCases:
 
     def info(self) -> Info:
         """Arrays over B; new ones at every call. The mask is in the type that Gymnasium's spaces sample with."""
-        assert self.cases is not None
         return {
             "action_mask": self.state.legal.astype(np.int8),
             "row": self.cases.row.copy(),
@@ -127,7 +119,7 @@ class _PlayedCases:
 
     def actions(self, chosen: Any, shape: tuple[int, ...]) -> Ints:
         """B: what an agent chose, checked to be whole numbers."""
-        if self.cases is None:
+        if not hasattr(self, "cases"):
             raise InputError("there is no case yet; call reset() before the first step")
         action = np.asarray(chosen)
         if action.shape != shape or action.dtype.kind not in "iu":
@@ -143,7 +135,6 @@ class _PlayedCases:
             raise InputError(f"{self._why_not(first, int(action[first]))}; choose one that the action mask allows")
 
     def _why_not(self, case: int, action: int) -> str:
-        assert self.cases is not None
         schema, row = self.schema, self.cases.row[case]
         if not 0 <= action < schema.n_actions:
             return f"there is no action {action}; they are numbered 0 to {schema.n_actions - 1}"
@@ -160,10 +151,16 @@ class _PlayedCases:
         return f"{what}, which costs {cost:g}, but {left:g} of the hard budget is left"
 
 
-class _WithTradeoff:
-    """The tradeoff λ of an environment, which may be set between steps."""
+class _CostlyCases:
+    """What both environments have: cases that are played, where what is seen and done of one lies, and the tradeoff λ."""
 
-    _lam: float
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._play, schema = _PlayedCases(problem, budget), problem.schema
+        self.lam = self._play.lam
+        # the same for all rows of a schema, so that agents can move between them
+        bound = np.repeat([np.inf, 1.0], [len(schema.columns), schema.n_tests + (self._play.cap is not None)]).astype(np.float32)
+        self._of_one = gymnasium.spaces.Box(np.where(bound == 1, 0, -bound), bound, dtype=np.float32)
+        self._action_of_one = gymnasium.spaces.Discrete(schema.n_actions)
 
     @property
     def lam(self) -> float:
@@ -171,10 +168,10 @@ class _WithTradeoff:
 
     @lam.setter
     def lam(self, lam: Any) -> None:
-        self._lam = checked(lam, Real(at_least=0), "lam")
+        self._lam: float = checked(lam, Real(at_least=0), "lam")
 
 
-class CostlyEnv(_WithTradeoff, gymnasium.Env[Floats, np.int64]):
+class CostlyEnv(_CostlyCases, gymnasium.Env[Floats, np.int64]):
     """One case at a time. Actions: a class each, then the existing classifier if there is one, then a test each.
 
     `lam` is the tradeoff λ: that of the budget, or one that breaks ties towards stopping where there is only a hard budget. It
@@ -184,10 +181,8 @@ class CostlyEnv(_WithTradeoff, gymnasium.Env[Floats, np.int64]):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium declares it
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
-        self._play = _PlayedCases(problem, budget)
-        self.lam = self._play.lam
-        self.observation_space = _space(problem.schema, self._play.cap is not None)
-        self.action_space = gymnasium.spaces.Discrete(problem.schema.n_actions)
+        super().__init__(problem, budget)
+        self.observation_space, self.action_space = self._of_one, self._action_of_one
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Floats, Info]:
         super().reset(seed=seed)
@@ -212,7 +207,7 @@ class CostlyEnv(_WithTradeoff, gymnasium.Env[Floats, np.int64]):
         return {key: value[0] if value.ndim > 1 else value[0].item() for key, value in self._play.info().items()}
 
 
-class CostlyVectorEnv(_WithTradeoff, gymnasium.vector.VectorEnv[Floats, Ints, Any]):
+class CostlyVectorEnv(_CostlyCases, gymnasium.vector.VectorEnv[Floats, Ints, Any]):
     """`num_envs` cases side by side; each step is one computation for all of them. Otherwise as `CostlyEnv`.
 
     A case that is decided makes room for a new one in the same step, its last observation being in `info["final_obs"]`, or with
@@ -226,11 +221,9 @@ class CostlyVectorEnv(_WithTradeoff, gymnasium.vector.VectorEnv[Floats, Ints, An
             raise InputError(f"num_envs is {num_envs}; it must be 1 or more")
         if autoreset_mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
             raise InputError(f"autoreset_mode is {autoreset_mode}; it must be AutoresetMode.SAME_STEP or AutoresetMode.NEXT_STEP")
-        self._play = _PlayedCases(problem, budget)
-        self.lam = self._play.lam
+        super().__init__(problem, budget)
         self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": autoreset_mode}
-        self.single_observation_space = _space(problem.schema, self._play.cap is not None)
-        self.single_action_space = gymnasium.spaces.Discrete(problem.schema.n_actions)
+        self.single_observation_space, self.single_action_space = self._of_one, self._action_of_one
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 

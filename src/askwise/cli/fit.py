@@ -23,7 +23,7 @@ from askwise.facade import Model, load
 from askwise.files import check_out, remove_leftovers
 from askwise.model.archives import MODEL, STATE, is_kind
 from askwise.model.file import read_state, write_state
-from askwise.reports.model_report import PAGE, PICTURES, beside, card, describe, frontier_table, results, write_pictures
+from askwise.reports.model_report import PAGE, PICTURES, beside, card, describe, frontier_table, measured, results, write_pictures
 from askwise.tables.frames import TableView
 from askwise.training.progress import Progress
 
@@ -139,7 +139,7 @@ def _report(options: argparse.Namespace, model: Model, rows: Ints, out: Path, ca
     held_out = on_test_cases(model, options) or on_validation_cases(model, cases, rows)
     files = write_pictures(model, out, held_out)
     if options.json:
-        measures = {name: held_out.figures if held_out.test == (name == "test") else None for name in ("test", "validation")}
+        measures = {"test": None, "validation": None, "test" if held_out.test else "validation": measured(model, held_out.report)}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
     print(describe(model))

@@ -10,7 +10,7 @@ from askwise.core.arrays import Ints
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.facade import Model
-from askwise.reports.model_report import Held, measured
+from askwise.reports.model_report import Held
 
 
 def check_target(model: Model, options: argparse.Namespace) -> None:
@@ -40,7 +40,7 @@ def on_test_cases(model: Model, options: argparse.Namespace) -> Held | None:
     else:
         return None
     report = report_of(model, cases)
-    return Held(report, measured(model, report), f"{len(cases.y)} {words}", test=True)
+    return Held(report, f"{len(cases.y)} {words}", test=True)
 
 
 def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> Held:
@@ -52,4 +52,4 @@ def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> Held:
     words = "validation cases, which the fit kept apart and chose by"
     if few:
         words = "cases that it was trained on, since there were too few to keep some apart"
-    return Held(report, measured(model, report), f"{len(report.truth)} {words}", test=False)
+    return Held(report, f"{len(report.truth)} {words}", test=False)

@@ -45,20 +45,13 @@ def onnx_bytes(model: LearnedModel) -> bytes:
         from onnx import helper
     except ImportError:
         raise InputError("an export to ONNX needs the package onnx; install 'askwise[export]'") from None
-    graph, F = Graph(), model.schema.n_tests
-    inputs = {
-        "values": graph.input("values", float, len(model.schema.columns)),
-        "mask": graph.input("mask", bool, F),
-        "legal": graph.input("legal", bool, F),
-        "test_cost": graph.input("test_cost", float, F),
-        "left": graph.input("left", float),
-    }
-    if model.blend.share:
-        inputs["draw"] = graph.input("draw", float)
+    graph, C, F = Graph(), len(model.schema.columns), model.schema.n_tests
+    sorts: dict[str, Any] = {"values": (float, C), "mask": (bool, F), "legal": (bool, F), "test_cost": (float, F)}
+    sorts |= {"left": (float,), "draw": (float,)} if model.blend.share else {"left": (float,)}
+    inputs = {name: graph.input(name, *sort) for name, sort in sorts.items()}
     whole = onnx_model(graph, inputs, step(model, **inputs))
     helper.set_model_props(whole, {name: json.dumps(value) for name, value in card(model).items()})
-    data: bytes = whole.SerializeToString()
-    return data
+    return bytes(whole.SerializeToString())
 
 
 def step(model: LearnedModel, values: Any, mask: Any, legal: Any, test_cost: Any, left: Any, draw: Any = None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.core.rows import known_mask
 from askwise.errors import Doubt, InputError
-from askwise.evaluation import sequences
+from askwise.evaluation import Report
 from askwise.family.inference import Family
 from askwise.frontier.choice import Blend, choose
 from askwise.frontier.hull import hull
@@ -248,12 +248,7 @@ class LearnedModel:
 
     def _acquired(self, problem: Problem, done: Episodes) -> tuple[Any, ...]:
         belief = self.belief(problem, done)
-        return (
-            done.cost,
-            done.decision,
-            belief[np.arange(len(belief)), done.decision],
-            sequences(done, self.schema, problem.known),
-        )
+        return (done.cost, done.decision, belief[np.arange(len(belief)), done.decision], Report(problem, done).sequences)
 
     def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> Doubles:
         """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's

@@ -17,25 +17,10 @@ from askwise.core.arrays import Array
 
 KINDS = {np.dtype(np.float32): 1, np.dtype(np.int64): 7, np.dtype(bool): 9, np.dtype(np.float64): 11}  # ONNX's numbers
 COMPARES = {np.equal: "Equal", np.greater: "Greater", np.greater_equal: "GreaterOrEqual", np.less: "Less"}
-COMPUTES = {
-    np.add: "Add",
-    np.subtract: "Sub",
-    np.multiply: "Mul",
-    np.divide: "Div",
-    np.matmul: "MatMul",
-    np.maximum: "Max",
-    np.minimum: "Min",
-    np.negative: "Neg",
-    np.absolute: "Abs",
-    np.exp: "Exp",
-    np.log: "Log",
-    np.sqrt: "Sqrt",
-    np.sin: "Sin",
-    np.tanh: "Tanh",
-    np.bitwise_and: "And",
-    np.bitwise_or: "Or",
-    np.invert: "Not",
-}
+OF_TWO = {np.add: "Add", np.subtract: "Sub", np.multiply: "Mul", np.divide: "Div", np.maximum: "Max", np.minimum: "Min"}
+OF_ONE = {np.negative: "Neg", np.absolute: "Abs", np.exp: "Exp", np.log: "Log", np.sqrt: "Sqrt", np.sin: "Sin", np.tanh: "Tanh"}
+OF_TRUTH_VALUES = {np.bitwise_and: "And", np.bitwise_or: "Or", np.invert: "Not"}
+COMPUTES = OF_TWO | OF_ONE | OF_TRUTH_VALUES | {np.matmul: "MatMul"}
 EVERY_ROW = object()  # `np.arange(B)` as the first index: one entry of each row
 
 
@@ -231,10 +216,6 @@ def _sort(graph: Graph, example: Array, x: GraphArray, *_: int) -> GraphArray:
     return graph.array(example, "TopK", x.name, graph.constant([example.shape[1]]), axis=1, largest=0)
 
 
-def _cumsum(graph: Graph, example: Array, x: GraphArray, axis: int) -> GraphArray:
-    return graph.array(example, "CumSum", x.name, graph.constant(axis))
-
-
 def _searchsorted(graph: Graph, example: Array, ordered: Array, x: GraphArray, side: str) -> GraphArray:
     """How many of these numbers are no larger."""
     assert side == "right"
@@ -256,7 +237,7 @@ FUNCTIONS: dict[Any, Callable[..., GraphArray]] = {
     np.where: _where,
     np.sort: _sort,
     np.partition: _sort,
-    np.cumsum: _cumsum,
+    np.cumsum: lambda graph, example, x, axis: graph.array(example, "CumSum", x.name, graph.constant(axis)),
     np.searchsorted: _searchsorted,
     np.take_along_axis: _take_along_axis,
     np.full_like: _full_like,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from askwise.core.arrays import Bools, Doubles, Ints
+from askwise.core.arrays import Doubles, Ints
 from askwise.errors import AskwiseError, InputError
 from askwise.files import write_whole
 from askwise.texts import printable
@@ -36,9 +36,8 @@ def empty(width: float, height: float, **layout: float) -> Figure:
     except ImportError:
         raise AskwiseError("pictures need matplotlib, which is not installed; pip install 'askwise[plot]'") from None
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    if layout:
-        figure.set_layout_engine("constrained", **layout)
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("constrained", **layout)
     return figure
 
 
@@ -94,12 +93,6 @@ def limit_of(budget: Budget | None) -> tuple[str, float | None]:
     return ("no", None) if hard is None else ("hard", float(hard))
 
 
-def known_of(report: Report) -> Bools | None:
-    """N, F: what each case of the report knew from the start."""
-    known = report.problem.known
-    return None if known is None else known[report.episodes.row]
-
-
 def purchases(report: Report) -> tuple[Ints, Ints, Ints]:
     """Every test that was bought, as (case, test, position); the first test that a case buys has position 1.
 
@@ -111,10 +104,8 @@ def purchases(report: Report) -> tuple[Ints, Ints, Ints]:
     buys = done.action >= schema.first_test
     case, test, position = case[buys], done.action[buys] - schema.first_test, position[buys]
     if schema.external_needs is not None:
-        rest, known = done.mask.copy(), known_of(report)
+        rest = report.bought_mask.copy()
         rest[case, test] = False
-        if known is not None:
-            rest &= ~known
         by_asking, needed = np.nonzero(rest)
         case, test = np.r_[case, by_asking], np.r_[test, needed]
         position = np.r_[position, done.length[by_asking]]

@@ -58,21 +58,23 @@ def frontier(
     assert everything is not None
     snapshots, (total, full) = _Snapshots.of(points_validation, points_test, chosen), everything
     figure, axes = _plane(score, unit)
-    right = _cost_axis(axes, np.r_[snapshots.costs, [best[0]] if best else []], total)
+    right = _cost_axis(axes, np.r_[snapshots.validation_cost, snapshots.cost, [best[0]] if best else []], total)
     matter = [prior, *snapshots.score[snapshots.chosen].tolist(), *([best[1]] if best else []), *([] if full is None else [full])]
-    low = _score_axis(axes, snapshots.scores, matter)
+    low = _score_axis(axes, np.r_[snapshots.validation_score, snapshots.score], matter)
     _draw_snapshots(axes, snapshots, low)
     _draw_chosen(axes, snapshots, prior, total)
     if errors is not None:
         words = "one standard error" + ("" if cases is None else f", {cases} cases")
-        _draw_errors(axes, snapshots, np.asarray(errors, float), words)
+        x, y, spread = (values[snapshots.chosen] for values in (snapshots.cost, snapshots.score, np.asarray(errors, float)))
+        axes.errorbar(x, y, spread, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=words)
     axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
     _draw_everything(axes, total, full, f"{total:,.10g} {unit}".strip(), total <= right)
     _, limit = limit_of(budget)
     if limit is not None and limit <= right:
         axes.axvline(limit, color=RED, linewidth=1, linestyle=(0, (1, 2)), label="_budget")
     if best is not None:
-        _draw_best(axes, *best, f"{budget or 'chosen policy'}: {best[1]:.3f} for {best[0]:,.4g} {unit}".strip())
+        words = f"{budget or 'chosen policy'}: {best[1]:.3f} for {best[0]:,.4g} {unit}".strip()
+        axes.plot(*best, color=RED, marker="*", markersize=15, markeredgecolor="white", linestyle="", zorder=5, label=words)
     legend(figure, loc="outside lower center", ncols=2)
     return figure
 
@@ -96,14 +98,6 @@ class _Snapshots:
             raise InputError(f"there are {len(vc)} points on validation and {len(tc)} on test; they must be the same points")
         picked = np.asarray(chosen, np.int64)
         return cls(vc, vs, tc, ts, test is not None, picked[np.argsort(tc[picked], kind="stable")])
-
-    @property
-    def costs(self) -> Doubles:
-        return np.concatenate([self.validation_cost, self.cost])
-
-    @property
-    def scores(self) -> Doubles:
-        return np.concatenate([self.validation_score, self.score])
 
 
 def _draw_snapshots(axes: Axes, snapshots: _Snapshots, low: float) -> None:
@@ -131,12 +125,6 @@ def _draw_chosen(axes: Axes, snapshots: _Snapshots, prior: float, total: float) 
     axes.plot(x[1:-1], y[1:-1], color=BLUE, marker="o", markersize=5, label=words)
 
 
-def _draw_errors(axes: Axes, snapshots: _Snapshots, errors: Doubles, words: str) -> None:
-    picked = snapshots.chosen
-    x, y = snapshots.cost[picked], snapshots.score[picked]
-    axes.errorbar(x, y, errors[picked], fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=words)
-
-
 def _draw_everything(axes: Axes, total: float, full: float | None, amount: str, inside: bool) -> None:
     """What all tests cost, and the score with them if that was measured."""
     if full is None:
@@ -145,10 +133,6 @@ def _draw_everything(axes: Axes, total: float, full: float | None, amount: str, 
     axes.axhline(full, color=SOFT, linewidth=0.8, linestyle="--", label="_all tests")
     words = f"all tests: {full:.3f} for {amount}" + ("" if inside else ", right of the picture")
     axes.plot(total, full, color=INK, marker="D" if inside else "", linestyle="--", linewidth=0.8, label=words)
-
-
-def _draw_best(axes: Axes, cost: float, score: float, words: str) -> None:
-    axes.plot(cost, score, color=RED, marker="*", markersize=15, markeredgecolor="white", linestyle="", zorder=5, label=words)
 
 
 def look(i: int) -> dict[str, Any]:

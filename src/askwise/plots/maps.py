@@ -9,7 +9,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Doubles, Ints
 from askwise.errors import InputError
-from askwise.plots.canvas import INK, SOFT, colours_of, count, empty, inches, known_of, purchases, share_and_position, short
+from askwise.plots.canvas import INK, SOFT, colours_of, count, empty, inches, purchases, share_and_position, short
 from askwise.plots.models import known_by_all, model_of, used
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def _by_class(report: Report, by: Literal["truth", "decision"] | None) -> Purcha
     group = done.decision if by == "decision" else report.truth[done.row]
     present, group, size = np.unique(group, return_inverse=True, return_counts=True)
     names = [short(schema.classes[k], 16) for k in present]
-    about, known = "true class" if by == "truth" else "decision", known_of(report)
-    had = np.zeros(schema.n_tests) if known is None else known.mean(0)
+    about = "true class" if by == "truth" else "decision"
+    had = np.zeros(schema.n_tests) if report.known is None else report.known.mean(0)
     return Purchases(*share_and_position(report, group, len(present)), size, names, about, schema, had)
 
 
@@ -141,9 +141,8 @@ def _ticks(limits: tuple[float, float]) -> Any:
 
 def _heat(axes: Axes, values: Doubles, colours: str, limits: tuple[float, float], numbers: bool, write: Any) -> None:
     """One cell per value, with the number in it; nothing in cells that are not a number, and a dot where it is 0."""
-    mesh = axes.pcolormesh(
-        np.ma.masked_invalid(values), cmap=colours_of(colours), vmin=limits[0], vmax=limits[1], edgecolors="white", linewidth=1
-    )
+    scale: dict[str, Any] = {"cmap": colours_of(colours), "vmin": limits[0], "vmax": limits[1]}
+    mesh = axes.pcolormesh(np.ma.masked_invalid(values), **scale, edgecolors="white", linewidth=1)
     axes.set_facecolor("#eeeeee")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -153,15 +152,12 @@ def _heat(axes: Axes, values: Doubles, colours: str, limits: tuple[float, float]
     shade = np.asarray(mesh.cmap(mesh.norm(values)))[..., :3] @ [0.299, 0.587, 0.114]
     for (row, column), value in np.ndenumerate(values):
         if not math.isnan(value):
-            axes.text(
-                column + 0.5,
-                row + 0.5,
-                write(value) if value else "·",
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="white" if shade[row, column] < 0.5 else INK,
-            )
+            _write(axes, column + 0.5, row + 0.5, write(value) if value else "·", 8, bool(shade[row, column] < 0.5))
+
+
+def _write(axes: Axes, x: float, y: float, text: str, size: float, on_dark: bool) -> None:
+    """Text in the middle of a cell, in a colour that can be read there."""
+    axes.text(x, y, text, ha="center", va="center", fontsize=size, color="white" if on_dark else INK)
 
 
 def pixels(report: Any, shape: tuple[int, int], *, example: int | None = None) -> Figure:
@@ -206,25 +202,21 @@ def pixels(report: Any, shape: tuple[int, int], *, example: int | None = None) -
 def _example(axes: Axes, report: Report, shape: tuple[int, int], example: int, top: float) -> None:
     """One case: the whole picture pale, what was bought of it in colours of its order, with numbers when there is room."""
     problem, done = report.problem, report.episodes
-    picture = problem.X[done.row[example]].reshape(shape)
-    axes.imshow(picture, cmap="Greys", interpolation="nearest", alpha=0.35)
+    axes.imshow(problem.X[done.row[example]].reshape(shape), cmap="Greys", interpolation="nearest", alpha=0.35)
     case, test, position = purchases(report)
     bought = case == example
     order = np.full(problem.schema.n_tests, np.nan)
     order[test[bought]] = position[bought]
     order = order[problem.schema.owner].reshape(shape)
-    held = ~np.isnan(order)
-    image = axes.imshow(np.ma.masked_where(~held, order), cmap=WHEN, vmin=1, vmax=top, interpolation="nearest")
-    y, x = np.nonzero(held)
+    image = axes.imshow(np.ma.masked_invalid(order), cmap=WHEN, vmin=1, vmax=top, interpolation="nearest")
+    y, x = np.nonzero(~np.isnan(order))
     if 0 < len(x) <= 40:
         size = min(9.0, 130 / max(shape))
         for i, j in zip(y.tolist(), x.tolist(), strict=True):
-            dark = (order[i, j] - 1) / (top - 1) < 0.5
-            axes.text(j, i, f"{order[i, j]:.0f}", ha="center", va="center", fontsize=size, color="white" if dark else INK)
+            _write(axes, j, i, f"{order[i, j]:.0f}", size, (order[i, j] - 1) / (top - 1) < 0.5)
     axes.figure.colorbar(image, ax=axes, location="bottom", shrink=0.8, aspect=25)
     classes = [short(c) for c in problem.schema.classes]
     decided, truth = int(done.decision[example]), None if problem.y is None else int(problem.y[done.row[example]])
     verdict = "" if truth is None else " (right)" if truth == decided else f" (wrong: {classes[truth]})"
-    axes.set_title(
-        f"case {example}, {count(int(bought.sum()), 'test')} bought: {classes[decided]}{verdict}", fontsize=10, parse_math=False
-    )
+    title = f"case {example}, {count(int(bought.sum()), 'test')} bought: {classes[decided]}{verdict}"
+    axes.set_title(title, fontsize=10, parse_math=False)

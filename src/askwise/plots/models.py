@@ -35,11 +35,6 @@ def scores(model: LearnedModel, of: Any) -> list[float]:
     return [1 - value for value in values] if model.weighted else values
 
 
-def errors_of(model: LearnedModel, of: Any) -> list[float]:
-    """The standard errors of the scores of some measurements."""
-    return [model.objective_value(m.loss_error, m.accuracy_error) for m in of]
-
-
 def curve(model: LearnedModel) -> tuple[list[float], list[float]]:
     """Costs and scores of the points of its frontier."""
     return [p.cost for p in model.frontier], scores(model, model.frontier)
@@ -62,7 +57,6 @@ def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
         here = tally(problem, model.rollout(problem)).measure(problem.schema.costs)
         test = [m.cost for m in measures], scores(model, measures)
         prior, best = test[1][0], (here.cost, scores(model, [here])[0])
-    words = f"{'1 - expected ' if model.weighted else ''}{model.objective}"
     return {
         "points_validation": validation,
         "points_test": test,
@@ -71,9 +65,9 @@ def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
         "everything": (float(model.schema.costs.money(model.schema.costs.total)), None),
         "budget": None if model.budget == Budget() else model.budget,
         "unit": printable(model.unit),
-        "score": words,
+        "score": f"{'1 - expected ' if model.weighted else ''}{model.objective}",
         "best": best,
-        "errors": errors_of(model, measures),
+        "errors": [model.objective_value(m.loss_error, m.accuracy_error) for m in measures],
         "cases": min((m.n or 0 for m in measures), default=0) or None,
     }
 
@@ -93,12 +87,6 @@ def records_of(model: LearnedModel) -> list[TrainingRecord]:
         TrainingRecord(step, lam, Measure(cost, math.nan, math.nan, 0), Measure(math.nan, loss, accuracy, 0))
         for step, lam, cost, loss, accuracy in model.facts.get("records", [])
     ]
-
-
-def areas_of(model: LearnedModel) -> list[tuple[int, float]] | None:
-    """How the training of a family went: steps, and the area under the frontier; None by the paper's algorithm."""
-    measured = model.facts.get("areas")
-    return None if measured is None else [(step, area) for step, area in measured]
 
 
 def used(model: LearnedModel) -> Usage:

@@ -9,7 +9,7 @@ import numpy as np
 
 from askwise.core.budget import Budget
 from askwise.plots.canvas import BLUE, INK, RED, SOFT, empty, legend, limit_of, money, tidy
-from askwise.plots.models import areas_of, model_of, records_of
+from askwise.plots.models import model_of, records_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,9 +35,8 @@ def progress(
     """
     model = model_of(records)
     if model is not None:
-        measured = areas_of(model)
-        if measured is not None:
-            return areas(measured)
+        if model.facts.get("areas") is not None:
+            return areas(model.facts["areas"])
         records, budget, unit = records_of(model), budget or model.budget, unit or model.unit
     figure = empty(7, 6.5)
     tradeoff, cost, quality = figure.subplots(3, 1, sharex=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from askwise.core.arrays import Doubles, Ints
 from askwise.errors import InputError
-from askwise.plots.canvas import COLOURS, INK, SOFT, count, empty, inches, known_of, money, short
+from askwise.plots.canvas import COLOURS, INK, SOFT, count, empty, inches, money, short
 from askwise.plots.models import known_by_all, model_of, used
 
 if TYPE_CHECKING:
@@ -192,21 +192,17 @@ def _draw_tree(root: TreeNode, taken: CommonPaths, beside: tuple[list[list[str]]
         _draw(axes, node, left, wide, scale, taken.last)
     for x, head in zip(left, heads, strict=False):
         _write(axes, x, MARGIN + LINE / 2, head, color=SOFT)
-    _draw_table(axes, edge, table, [*(leaf.y for leaf in leaves), *([bottom + LINE / 2] if others else [])])
+    rows = [*(leaf.y for leaf in leaves), *([bottom + LINE / 2] if others else [])]
+    for x, (head, *cells) in zip(edge, table, strict=True):
+        _write(axes, x, MARGIN + LINE / 2, head, SOFT, "right")
+        for y, cell in zip(rows, cells, strict=True):
+            _write(axes, x, y, cell, ha="right")
     if others:
         words, x = f"other paths ({count(others, 'case')})", left[last] + wide[last]
         _write(axes, x, bottom + LINE / 2, words, ha="right")
         _tip(axes, x - _wide(words) - 0.22, bottom + 0.25 * LINE, bottom + 0.75 * LINE)
     _write(axes, MARGIN, end + LINE / 2, note, color=SOFT)
     return figure
-
-
-def _draw_table(axes: Axes, edge: Doubles, table: list[list[str]], rows: list[float]) -> None:
-    """Columns that end at these edges, with a cell in each of these rows."""
-    for x, (head, *cells) in zip(edge, table, strict=True):
-        _write(axes, x, MARGIN + LINE / 2, head, ha="right", color=SOFT)
-        for y, cell in zip(rows, cells, strict=True):
-            _write(axes, x, y, cell, ha="right")
 
 
 def _table(taken: CommonPaths, shown: int, unit: str) -> tuple[list[list[str]], int]:
@@ -234,9 +230,8 @@ def _note(report: Report, taken: CommonPaths, shown: int, steps: int) -> str:
     cut = int(taken.cases[taken.tests[:, -1] == FURTHER].sum())
     if cut:
         note += f"; {count(cut, 'case')} bought more than {count(steps, 'test')} (…)"
-    known = known_of(report)
-    if known is not None and known.any():
-        each = known.sum(1)
+    if report.known is not None and report.known.any():
+        each = report.known.sum(1)
         few = count(int(each[0]), "test") if np.ptp(each) == 0 else f"on average {each.mean():.3g} tests"
         note += f"; {few} known from the start"
     return note

@@ -45,11 +45,12 @@ def describe(model: LearnedModel) -> str:
     total = schema.costs.money(schema.costs.total)
     unit = f" {printable(model.unit)}" if model.unit else ""
     kind = model.objective
+    trained_for = "every amount of money" if model.trained_for == Budget() else model.trained_for
     hard = model.budget.hard  # a larger one may help
     within = "" if hard is None else f" while no case may cost more than {float(hard):g}{unit}"
     lines = [
         f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
-        f"trained {model.facts['seconds']} s for {_words(model.trained_for)} ({model.facts['stopped']})",
+        f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_objective(model, expected)}",
         f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_objective(model, best.measure)}",
@@ -100,10 +101,6 @@ def _figure(value: float, error: float, digits: int) -> str:
     return f"{value:9.{digits}f} ±{error:8.{digits}f}"
 
 
-def _words(budget: Budget) -> str:
-    return "every amount of money" if budget == Budget() else str(budget)
-
-
 def card(model: LearnedModel) -> dict[str, Any]:
     """The same for machines."""
     costs = model.schema.costs
@@ -132,24 +129,18 @@ class Held:
     """What a model does on cases that it was not trained on."""
 
     report: Report
-    figures: dict[str, Any]  # what that comes to
     words: str  # which cases these are
     test: bool  # none of them had a part in choosing the policies either
 
 
 def results(model: LearnedModel, held: Held) -> str:
     """What was measured, in a sentence."""
-    figures, m = held.figures, held.report.measure
-    kind, (value, error) = model.objective, _learned(model, m)
-    loss, accuracy = (
-        f"loss {m.loss:.4g}{give_or_take(m.loss_error)}",
-        f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}",
-    )
-    balanced = f"{figures['balanced_accuracy']:.4f}{give_or_take(figures['balanced_accuracy_error'])}"
-    return (
-        f"on {held.words}: mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {kind} {value:.4f}{give_or_take(error)}, "
-        f"{accuracy if model.weighted else loss}, balanced accuracy {balanced}"
-    )
+    report, m, (value, error) = held.report, held.report.measure, _learned(model, held.report.measure)
+    loss = f"loss {m.loss:.4g}{give_or_take(m.loss_error)}"
+    accuracy = f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}"
+    balanced = f"balanced accuracy {report.balanced_accuracy:.4f}{give_or_take(report.balanced_accuracy_error)}"
+    learned = f"mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {model.objective} {value:.4f}{give_or_take(error)}"
+    return f"on {held.words}: {learned}, {accuracy if model.weighted else loss}, {balanced}"
 
 
 def measured(model: LearnedModel, report: Report) -> dict[str, Any]:

@@ -65,9 +65,6 @@ class Picture:
 Block = Heading | Words | Code | Table | Picture
 
 
-# ---------------------------------------------------------------------- HTML
-
-
 def html(title: str, blocks: Sequence[Block], *, contents: bool = False) -> str:
     """A whole page, without scripts and without anything from elsewhere; `contents`: with links to its sections."""
     body = "\n".join(_html(block, f"part-{i}") for i, block in enumerate(blocks))
@@ -117,9 +114,6 @@ def _cell(text: str, i: int) -> str:
 def _own_names(svg: str, name: str) -> str:
     """Several pictures in one page must not share the names of their parts."""
     return re.sub(r'(\bid="|href="#|url\(#)', lambda match: f"{match[1]}{name}-", svg)
-
-
-# ---------------------------------------------------------------------- Markdown
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:

@@ -83,7 +83,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         scores, guide = t.mean.select(inputs, conditions)
         rooms = torch.from_numpy(affordable(t.alone, state.test_cost, state.left))
         late = torch.from_numpy(candidates_and_gaps(scores.numpy(), state.legal[:, t.schema.first_test :])[1])
-        judged = t.mean.predict(belief, hidden, guide, decide.min(1).values, late, mask, conditions, rooms)
+        judged = t.mean.predict(belief, decide.min(1).values, late, hidden, guide, mask, conditions, rooms)
         own = torch.from_numpy(state.test_cost * lam / t.scale.loss_scale).float()
         legal = torch.from_numpy(state.legal[:, t.schema.first_test :])
         pick = (judged.value_after + own).masked_fill(~legal, torch.inf).argmin(1)

@@ -89,7 +89,7 @@ class TorchFamily:
         legal = state.legal[:, -F:]
         rooms = torch.from_numpy(affordable(made.alone, state.test_cost, state.left))
         offers, late = candidates_and_gaps(scores.numpy(), legal)
-        judged = net.predict(belief, hidden, guide, decide.min(1).values, torch.from_numpy(late), mask, conditions, rooms)
+        judged = net.predict(belief, decide.min(1).values, torch.from_numpy(late), hidden, guide, mask, conditions, rooms)
         worth = (judged.value_after + torch.from_numpy(state.test_cost * self.lam / scale.loss_scale).float()).numpy()
         pick = np.where(offers, worth, np.inf).argmin(1)
         on = worth[np.arange(len(pick)), pick] + judged.optimism.numpy()

@@ -251,9 +251,14 @@ class Problem:
             raise InputError("there is no target to learn from")
         return self
 
+    @property
+    def labels(self) -> Ints:
+        """N: the classes of the rows, which must be known."""
+        return np.asarray(self.labelled().y)
+
     def trainable(self) -> Problem:
         """Itself, if a policy can be learned from it."""
-        present = np.unique(np.asarray(self.labelled().y))
+        present = np.unique(self.labels)
         if len(present) < 2:
             raise InputError(
                 f"all rows are of one class, {self.schema.classes[present[0]]!r}; learning needs rows of two classes or more"
@@ -268,9 +273,20 @@ class Problem:
         return np.average(values, 0, weight)
 
     @cached_property
+    def stakes(self) -> Doubles:
+        """K: the largest loss of a case of each class."""
+        stakes: Doubles = self.loss.max(1)
+        return stakes
+
+    @cached_property
+    def prior_loss(self) -> float:
+        """Mean loss of the best decision that buys nothing."""
+        return float(self.mean(self.loss[self.labels]).min())
+
+    @cached_property
     def loss_scale(self) -> float:
         """What is at stake in a case, on average: its largest loss. 1 for 0/1 losses, also with balanced class weights."""
-        return float(self.loss.max(1).mean() if self.y is None else self.mean(self.loss.max(1)[self.y]))
+        return float(self.stakes.mean() if self.y is None else self.mean(self.stakes[self.y]))
 
     @cached_property
     def scale(self) -> Doubles | None:
@@ -279,12 +295,10 @@ class Problem:
         Rows are drawn in proportion to what is at stake in them. The objective stays the same, but a rare class with a large loss
         is seen often with an ordinary loss, rather than hardly ever with a large one.
         """
-        stakes = self.loss.max(1)
-        if self.y is None or np.ptp(stakes) == 0:
+        if self.y is None or np.ptp(self.stakes) == 0:
             return None
-        scale: Doubles = (
-            self.loss_scale / np.where(stakes > 0, stakes, self.loss_scale)[self.y]
-        )  # rows without a stake are never drawn
+        stakes = np.where(self.stakes > 0, self.stakes, self.loss_scale)  # rows without a stake are never drawn
+        scale: Doubles = self.loss_scale / stakes[self.y]
         return scale
 
     def draw(self, n: int, rng: np.random.Generator, by_loss_scale: bool = True) -> Ints:
@@ -298,7 +312,7 @@ class Problem:
     def _drawn_below(self) -> Doubles | None:
         if self.scale is None or self.y is None:
             return self._weighed_below
-        return _below(self.loss.max(1)[self.y] * (1 if self.weight is None else self.weight))
+        return _below(self.stakes[self.y] * (1 if self.weight is None else self.weight))
 
     @cached_property
     def _weighed_below(self) -> Doubles | None:

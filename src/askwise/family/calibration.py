@@ -11,8 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from askwise.core.arrays import Bools, Doubles
-from askwise.core.costs import CostFunction
+from askwise.core.arrays import Doubles
 from askwise.core.episode import replay, rollout
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
@@ -49,7 +48,7 @@ def followed(family: Family, problem: Problem, lam: float, cap: int | None, rows
     steps = replay(problem, done.row, done.padded, done.length, cap)
     buys = steps.action >= first
     # the value head has learned from cases that hold what is free for everybody, and says nothing useful of others
-    buys &= ~free_to_come(steps.cases.legal()[:, first:], costs).any(1)
+    buys &= ~(steps.cases.legal()[:, first:] & (costs.alone == 0)).any(1)
     cases, episode = steps.cases.keep(buys), steps.episode[buys]
     if not len(episode):
         return np.empty((0, FORECAST_INPUTS)), np.empty((0, 2)), np.empty(0)
@@ -59,12 +58,6 @@ def followed(family: Family, problem: Problem, lam: float, cap: int | None, rows
     happened = np.stack([done.loss[episode] / scale.loss_scale, paid / scale.total], 1)
     each = np.ones(len(episode)) if problem.weight is None else problem.weight[done.row[episode]]
     return values.forecast_inputs(values.predict(state), state.left), happened, each
-
-
-def free_to_come(legal: Bools, costs: CostFunction) -> Bools:
-    """B, F: which of these tests cost nothing whatever is held, so that everybody takes them before anything else."""
-    to_come: Bools = legal & (costs.alone == 0)
-    return to_come
 
 
 def ridge(X: Doubles, Y: Doubles, weight: Doubles, strength: float) -> Doubles:

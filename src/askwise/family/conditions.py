@@ -28,9 +28,7 @@ class Scale:
         alone = costs_alone(problem.schema)
         cheapest = float(min(alone[alone > 0], default=1.0))
         total = float(costs.money(costs.total)) or 1.0
-        assert problem.y is not None
-        without = float(problem.mean(problem.loss[problem.y]).min())  # of the best decision that buys nothing
-        high = max(without, 1e-3 * problem.loss_scale) / cheapest
+        high = max(problem.prior_loss, 1e-3 * problem.loss_scale) / cheapest
         return cls(problem.loss_scale, total, cheapest, min(2e-3 * problem.loss_scale / total, high / 10), high)
 
     @property

@@ -149,38 +149,14 @@ class FamilyConfig:
     @classmethod
     def for_size(cls, rows: int, tests: int) -> FamilyConfig:
         """Settings for a table of this size: seconds for a small one, minutes for a large one."""
+        large = cls(max_steps=40_000, prefix_steps=12_000, finetune_rate=5e-4)
         if tests > 200:  # pictures
-            return cls(
-                max_steps=40_000,
-                width=512,
-                parallel_cases=256,
-                prefix_share=0.25,
-                prefix_steps=12_000,
-                prefix_power=4.0,
-                finetune_rate=5e-4,
-                max_tests=60,
-            )
+            return large.but(width=512, parallel_cases=256, prefix_share=0.25, prefix_power=4.0, max_tests=60)
         if rows > 20_000:
-            return cls(
-                max_steps=40_000,
-                width=256,
-                bins=16,
-                frequencies=8,
-                encoding_trial_steps=300,
-                prefix_batch=512,
-                parallel_cases=512,
-                learning_rate=2e-3,
-                finetune_rate=5e-4,
-                prefix_steps=12_000,
-                max_tests=30,
-            )
-        return cls(
-            max_steps=min(max(4 * rows, 200), 6_000),
-            width=64 if rows < 500 else 128,
-            bins=16,
-            encoding_trial_steps=300,
-            prefix_batch=min(max(rows, 64), 256),
-        )
+            large = large.but(width=256, bins=16, frequencies=8, encoding_trial_steps=300)
+            return large.but(prefix_batch=512, parallel_cases=512, learning_rate=2e-3, max_tests=30)
+        steps, width, batch = min(max(4 * rows, 200), 6_000), 64 if rows < 500 else 128, min(max(rows, 64), 256)
+        return cls(max_steps=steps, width=width, bins=16, encoding_trial_steps=300, prefix_batch=batch)
 
     def rate_factor(self, progress: float) -> float:
         """min(1, 50 s + 0.01, 2 (1 - s) + 0.01), s: progress in the phase. The rate rises for a moment, since a new optimiser

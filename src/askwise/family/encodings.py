@@ -27,8 +27,7 @@ class PiecewiseLinear(nn.Module):
 
     def __init__(self, problem: Problem, bins: int, rows: int = 50_000) -> None:
         super().__init__()
-        assert problem.y is not None
-        stakes = problem.loss.max(1)[problem.y]
+        stakes = problem.stakes[problem.labels]
         rng = np.random.default_rng(0)
         if np.ptp(stakes) == 0:
             sample = rng.permutation(len(stakes))[:rows]

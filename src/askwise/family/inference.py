@@ -191,18 +191,16 @@ class FamilyValues(ValueFunction):
         if state.left is None:
             return self._without_budget
         assert state.test_cost is not None
-        lam = np.full_like(state.left, self.lam)
-        return self._under_budget(lam, state.left, affordable(self.alone, state.test_cost, state.left))
+        return self._under_budget(np.full_like(state.left, self.lam), state.left, state.test_cost)
 
     @cached_property
     def _without_budget(self) -> tuple[Array, Array, Array]:
-        no_costs = np.zeros((1, len(self.alone)))
-        return self._under_budget(np.full(1, self.lam), None, affordable(self.alone, no_costs, None))
+        return self._under_budget(np.full(1, self.lam), None, np.zeros((1, len(self.alone))))
 
-    def _under_budget(self, lam: Doubles, left: Doubles | None, affordable_share: Floats) -> tuple[Array, Array, Array]:
+    def _under_budget(self, lam: Doubles, left: Doubles | None, test_cost: Doubles) -> tuple[Array, Array, Array]:
         matrix, bias = self.from_conditions
         conditions = self.scale.conditions(lam, left)
-        inputs = np.concatenate([conditions, affordable_share], 1, dtype=self.dtype)
+        inputs = np.concatenate([conditions, affordable(self.alone, test_cost, left)], 1, dtype=self.dtype)
         return conditions, self.scale.cost_bound(lam, left).astype(self.dtype), inputs @ matrix + bias
 
 

@@ -23,9 +23,6 @@ class Outcome(NamedTuple):
     cost: Tensor  # of all that is bought on the way
 
 
-# ------------------------------------------------------------------ classifier
-
-
 def prefix_loss(class_logits: Tensor, labels: Tensor) -> Tensor:
     """L_prefix = mean of -log softmax(z)_y.
 
@@ -34,9 +31,6 @@ def prefix_loss(class_logits: Tensor, labels: Tensor) -> Tensor:
     Family: F16
     """
     return functional.cross_entropy(class_logits, labels)
-
-
-# ------------------------------------------------------------------ selector
 
 
 def soft_choice(perturbed: Tensor, open: Tensor, temperature: float) -> Tensor:
@@ -80,9 +74,6 @@ def nats_per_loss(class_shares: Doubles, prior_loss: float) -> float:
     Family: F18
     """
     return float(-(class_shares * np.log(np.maximum(class_shares, 1e-12))).sum() / max(prior_loss, 1e-3))
-
-
-# ------------------------------------------------------------------ value head
 
 
 def ending(
@@ -157,10 +148,9 @@ def best_loss(
     return loss + functional.mse_loss(later_cost_share, (target.cost / cost_bound).clamp(max=most))
 
 
-# ------------------------------------------------------------------ overfitting
-
-
-def surprise(class_logits: Tensor, labels: Tensor, weight: Tensor | None, temperatures: tuple[float, ...]) -> float:
+def surprise(
+    class_logits: Tensor, labels: Tensor, weight: Tensor | None, temperatures: tuple[float, ...] = (1.0, 1.3, 1.7, 2.2, 3.0)
+) -> float:
     """min over t of the mean of -log softmax(z / t)_y: to be too sure is no harm, temperature scaling corrects it.
 
     z: class_logits (B, K); y: labels (B); weight (B) of the rows, if they have any.

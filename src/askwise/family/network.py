@@ -103,27 +103,19 @@ class FamilyNetwork(nn.Module):
         hidden = self.selector(torch.cat([inputs, conditions], 1))
         return self.test_logits(hidden), hidden
 
-    def predict(
-        self,
-        log_belief: Tensor,
-        hidden: Tensor,
-        selector_hidden: Tensor,
-        decision_loss: Tensor,
-        logit_gap: Tensor,
-        *others: Tensor,
-    ) -> ValuePrediction:
+    def predict(self, log_belief: Tensor, decision_loss: Tensor, logit_gap: Tensor, *others: Tensor) -> ValuePrediction:
         """V_i = D + ζ r_i + ω δ_i,  β = r_β,  ℓ̂ = D + r_ℓ,  κ = softplus(r_κ - 2),  E = r_E,
         where ω = softplus(r_ω - 4) and ζ = min(1, 64 / F).
 
-        D: decision_loss (B); δ: logit_gap (B, F); others: mask, conditions, affordable share.
+        D: decision_loss (B); δ: logit_gap (B, F); others: both hidden layers, mask, conditions, affordable
+        share.
 
         Family: F12
         """
         belief, F = log_belief.exp(), self.test_logits.out_features
         top = belief.topk(min(DESIGN.top_classes, belief.shape[1]), 1).values
         top = functional.pad(top, (0, DESIGN.top_classes - top.shape[1]))
-        shown = [belief, top, entropy(log_belief), decision_loss[:, None], hidden, selector_hidden, *others]
-        raw = self.value_head(torch.cat(shown, 1))
+        raw = self.value_head(torch.cat([belief, top, entropy(log_belief), decision_loss[:, None], *others], 1))
         after, optimism, final_loss, cost_share, gap_weight, *external = raw.split([F] + [1] * (raw.shape[1] - F), 1)
         pushed = functional.softplus(gap_weight - DESIGN.gap_offset) * logit_gap
         return ValuePrediction(
@@ -138,7 +130,7 @@ class FamilyNetwork(nn.Module):
     def follow_order(self, rank: Ints) -> None:
         """Makes the selector follow the static order: hidden layers of the classifier, and the order as bias."""
         if isinstance(self.selector, Conditioned):
-            self.selector.start_from(self.classifier)
+            self.selector.encoder.load_state_dict(self.classifier.state_dict())
         else:
             for to, source in zip(self.selector.children(), self.classifier.children(), strict=True):
                 if isinstance(to, nn.Linear) and isinstance(source, nn.Linear):
@@ -171,9 +163,6 @@ class Conditioned(nn.Module):
         self.encoder = encoder
         self.inputs = len(schema.columns) + schema.n_tests
         self.mix = nn.Linear(encoded_width(encoder, schema) + DESIGN.conditions, width)
-
-    def start_from(self, other: nn.Module) -> None:
-        self.encoder.load_state_dict(other.state_dict())
 
     def forward(self, inputs: Tensor) -> Tensor:
         shown, conditions = inputs[:, : self.inputs], inputs[:, self.inputs :]
@@ -210,16 +199,8 @@ def assess(
     log_belief = network.log_belief(class_logits, observed.mask)
     decision_loss = (log_belief.detach().exp() @ loss).min(1).values
     candidates, logit_gap = map(torch.from_numpy, candidates_and_gaps(test_logits.detach().numpy(), observed.legal.numpy()))
-    prediction = network.predict(
-        log_belief.detach(),
-        hidden,
-        selector_hidden.detach(),
-        decision_loss,
-        logit_gap,
-        observed.mask,
-        observed.conditions,
-        observed.affordable,
-    )
+    others = hidden, selector_hidden.detach(), observed.mask, observed.conditions, observed.affordable
+    prediction = network.predict(log_belief.detach(), decision_loss, logit_gap, *others)
     value_after = prediction.value_after.detach()
     best = (value_after + observed.scaled_cost).masked_fill(~candidates, math.inf).argmin(1)
     best_cost = observed.scaled_cost.gather(1, best[:, None])[:, 0]

@@ -22,22 +22,19 @@ class OverfitMonitor:
     Family: F23
     """
 
-    def __init__(
-        self, problem: Problem, sampler: StateSampler, seed: int, temperatures: tuple[float, ...] = (1.0, 1.3, 1.7, 2.2, 3.0)
-    ) -> None:
-        assert problem.y is not None
+    def __init__(self, problem: Problem, sampler: StateSampler, seed: int) -> None:
         row = some_rows(len(problem), sampler.config.overfit_rows, seed)
-        self.values, self.labels = torch.from_numpy(problem.X[row]), torch.from_numpy(problem.y[row])
+        self.values, self.labels = torch.from_numpy(problem.X[row]), torch.from_numpy(problem.labels[row])
         self.mask = torch.from_numpy(sampler.prefixes(problem, row, np.random.default_rng(seed))).float()
         self.weight = None if problem.weight is None else torch.from_numpy(problem.weight[row]).float()
-        self.ratio, self.temperatures = sampler.config.overfit_ratio, temperatures
+        self.ratio = sampler.config.overfit_ratio
         self.least, self.best = math.inf, Weights()
 
     @torch.no_grad()
     def surprise(self, network: FamilyNetwork) -> float:
         """Cross-entropy on these rows, at the best temperature."""
         class_logits, _ = network.classify(network.inputs(self.values, self.mask))
-        return surprise(class_logits, self.labels, self.weight, self.temperatures)
+        return surprise(class_logits, self.labels, self.weight)
 
     def overfits(self, network: FamilyNetwork) -> bool:
         """Whether these rows have become more surprising than they were."""

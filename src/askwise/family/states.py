@@ -64,7 +64,6 @@ class Observation:
     @classmethod
     def of(cls, live: LiveCases, problem: Problem, scale: Scale, alone: Doubles) -> Observation:
         """`alone`: see `costs_alone`."""
-        assert problem.y is not None
         costs, first = problem.schema.costs, problem.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
         left, money = costs.money(cases.left()), cases.test_cost()
@@ -74,7 +73,7 @@ class Observation:
             torch.from_numpy(problem.X[live.row]),
             torch.from_numpy(live.mask).float(),
             torch.from_numpy(scale.conditions(live.lam, left)),
-            torch.from_numpy(problem.y[live.row]),
+            torch.from_numpy(problem.labels[live.row]),
             torch.from_numpy(legal),
             torch.from_numpy(legal.any(1)),
             torch.from_numpy(money * (live.lam[:, None] / scale.loss_scale)).float(),

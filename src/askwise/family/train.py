@@ -91,16 +91,14 @@ class FamilyTrainer:
 
     def _weigh_classes(self, problem: Problem) -> None:
         """The scaled loss, what is at stake in each class, how frequent classes are, and how many nats a unit of loss is."""
-        assert problem.y is not None
-        stakes = problem.loss.max(1) / problem.loss_scale
+        stakes, labels = problem.stakes / problem.loss_scale, problem.labels
         weight = None if problem.weight is None else problem.weight / problem.weight.mean()
-        at_stake = stakes[problem.y] if weight is None else stakes[problem.y] * weight
-        shares = np.bincount(problem.y, at_stake, len(stakes)) / at_stake.sum()
-        prior_loss = float(problem.mean(problem.loss[problem.y]).min()) / problem.loss_scale
-        self.nats_per_loss = losses.nats_per_loss(shares, prior_loss)
+        at_stake = stakes[labels] if weight is None else stakes[labels] * weight
+        shares = np.bincount(labels, at_stake, len(stakes)) / at_stake.sum()
+        self.nats_per_loss = losses.nats_per_loss(shares, problem.prior_loss / problem.loss_scale)
         self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
         self.stake = torch.from_numpy(stakes).float()
-        counts = np.bincount(problem.y, weight, minlength=problem.schema.n_classes) + 0.5
+        counts = np.bincount(labels, weight, minlength=problem.schema.n_classes) + 0.5
         self.log_prior = torch.from_numpy(np.log(counts / counts.sum()))
 
     # ------------------------------------------------------------------ the loop
@@ -197,8 +195,7 @@ class FamilyTrainer:
         self.network.classifier.train()  # an encoder of the user's own may do otherwise while it learns
         class_logits, _ = self.network.classify(inputs)
         self.network.classifier.eval()
-        assert self.problem.y is not None
-        return losses.prefix_loss(class_logits, torch.from_numpy(self.problem.y[row]))
+        return losses.prefix_loss(class_logits, torch.from_numpy(self.problem.labels[row]))
 
     def _selection_loss(self) -> Tensor:
         """Prefixes, so that what is known of them stays, and cases in progress; in every second step those of held-out rows too,

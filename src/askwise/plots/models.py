@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from askwise.errors import InputError
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import Usage, usage
 from askwise.texts import printable
+from askwise.training.result import InterimMeasurement
 
 
 def model_of(source: Any) -> LearnedModel | None:
@@ -72,19 +73,10 @@ def frontier_parts(model: LearnedModel, problem: Any) -> dict[str, Any]:
     }
 
 
-class TrainingRecord(NamedTuple):
-    """What a model keeps of one measurement while it learned by the paper's algorithm; NaN for what it does not keep."""
-
-    step: int
-    lam: float
-    train: Measure
-    validation: Measure
-
-
-def records_of(model: LearnedModel) -> list[TrainingRecord]:
-    """How its training went, by the paper's algorithm: cost in training and score in validation."""
+def records_of(model: LearnedModel) -> list[InterimMeasurement]:
+    """How its training went, by the paper's algorithm: cost in training and score in validation; NaN for what is not kept."""
     return [
-        TrainingRecord(step, lam, Measure(cost, math.nan, math.nan, 0), Measure(math.nan, loss, accuracy, 0))
+        InterimMeasurement(step, math.nan, lam, Measure(cost, math.nan, math.nan, 0), Measure(math.nan, loss, accuracy, 0))
         for step, lam, cost, loss, accuracy in model.facts.get("records", [])
     ]
 

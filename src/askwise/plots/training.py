@@ -45,8 +45,8 @@ def progress(
     tradeoff.plot([r.step for r in learned], [r.lam for r in learned], color=BLUE, linewidth=1.2, marker=mark, label="λ")
     tradeoff.set_ylabel("tradeoff λ\n(loss per unit of cost)")
     marked = [records[i] for i in chosen if records[i].step > 0]
-    _draw_figure(cost, learned, "cost", marked, {"train": BOLD, "validation": THIN}, mark)
-    _draw_figure(quality, learned, score, marked, {"validation": BOLD, "train": THIN}, mark)
+    _draw_figure(cost, learned, "cost", marked, ("train", "validation"), mark)
+    _draw_figure(quality, learned, score, marked, ("validation", "train"), mark)
     kind, limit = limit_of(budget)
     if limit is not None:
         cost.axhline(limit, color=INK, linestyle="--", linewidth=1, label=f"{kind} budget {limit:g}")
@@ -63,18 +63,19 @@ def progress(
     return figure
 
 
-def _draw_figure(axes: Axes, records: Any, name: str, marked: Any, styles: dict[str, dict[str, Any]], mark: str) -> None:
-    """One figure of the measurements, on training and on validation cases; the records to mark on validation cases."""
+def _draw_figure(axes: Axes, records: Any, name: str, marked: Any, parts: tuple[str, str], mark: str) -> None:
+    """One figure of the measurements, on training and on validation cases, the first of which that was measured stands out; the
+    records to mark on validation cases."""
     words = {"train": "training cases", "validation": "validation cases"}
-    for part, style in styles.items():
-        values = [getattr(getattr(r, part), name) for r in records]
+    styles = [BOLD, THIN]
+    for part in parts:
+        values = [getattr(getattr(r, part), name, np.nan) for r in records]  # a family is not measured on training cases
         if values and np.isnan(values).all():  # a model does not keep all
             continue
-        axes.plot([r.step for r in records], values, marker=mark, label=words[part], **style)
+        axes.plot([r.step for r in records], values, marker=mark, label=words[part], **styles.pop(0))
     if marked:
         x, y = [r.step for r in marked], [getattr(r.validation, name) for r in marked]
-        style = {"color": RED, "marker": "v", "markersize": 8, "markeredgecolor": "white"}
-        axes.plot(x, y, linestyle="", zorder=4, label="chosen", **style)
+        axes.plot(x, y, color=RED, marker="v", markersize=8, markeredgecolor="white", linestyle="", zorder=4, label="chosen")
 
 
 def areas(steps_and_areas: Iterable[tuple[int, float]]) -> Figure:

@@ -11,7 +11,6 @@ from askwise.core.arrays import Array, Bools, Ints
 from askwise.core.cases import State
 from askwise.core.policy import Constant, ValueView
 from askwise.core.problem import Problem
-from askwise.family.calibration import free_to_come
 from askwise.frontier.point import Point
 from askwise.model.model import LearnedModel
 from askwise.session.partial_case import PartialCase
@@ -170,7 +169,7 @@ class StepExplainer:
     def _lacks_free(self, i: int) -> bool:
         """Whether a family says nothing useful of case i yet: it has learned from cases that hold what is free for everybody."""
         legal = self.state.legal[i : i + 1, self.model.schema.first_test :]
-        return not np.isnan(self.view.cost[i]) and bool(free_to_come(legal, self.costs).any())
+        return not np.isnan(self.view.cost[i]) and bool((legal & (self.costs.alone == 0)).any())
 
     def _because(self, i: int, why: tuple[Option, ...]) -> str:
         first, *others = why

@@ -72,7 +72,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
     t = finished(trainer(w.problem(**data), TINY.but(**shown)))
     cap = t.schema.costs.total // 2
     state, lam = some_states(t.problem, cap=cap), 0.3
-    prediction = t.values(t.weights(), lam).predict(state)
+    prediction = t.family(t.weights()).values(lam).predict(state)
     with torch.no_grad():
         mask = torch.from_numpy(state.mask).float()
         inputs = t.mean.inputs(torch.from_numpy(state.values), mask)
@@ -138,7 +138,7 @@ def test_logit_gaps_are_measured_from_the_best_legal_test():
 def test_of_the_tests_the_best_legal_one_has_the_value_that_is_expected():
     t = finished(trainer(world().problem()))
     state = some_states(t.problem)
-    values = t.values(t.weights(), 0.1)
+    values = t.family(t.weights()).values(0.1)
     q, prediction = values(state), values.predict(state)
     tests = state.legal[:, t.schema.first_test :]
     some = tests.any(1)
@@ -167,7 +167,7 @@ def test_a_prefix_is_bought_in_its_order_and_what_is_free_before_what_costs():
     t = finished(trainer(w.problem()))
     names = [w.tests[i] for i in t.order]
     for k in range(5):
-        done = rollout(t.problem, Greedy(PrefixValues(t.values(t.weights(), 0.1), t.rank, k)), None)
+        done = rollout(t.problem, Greedy(PrefixValues(t.family(t.weights()).values(0.1), t.rank, k)), None)
         bought = done.action[done.action >= t.schema.first_test] - t.schema.first_test
         held: list[str] = []
         while left := [name for name in names if name not in held]:
@@ -237,7 +237,7 @@ def test_every_variant_trains_and_obeys_the_rules(name, encoder):
     for hard in (None, "0.9", "0.3"):
         cap = None if hard is None else HardBudget(hard).cap(problem.schema.costs)
         for lam in (0.0, 0.05, 3.0):
-            values = t.values(t.weights(), lam)
+            values = t.family(t.weights()).values(lam)
             for q in (values, PrefixValues(values, t.rank, 3)):
                 ruled = World(**{**w.__dict__, "hard": hard, "loss": problem.loss.tolist()})
                 check_rules(ruled, problem, rollout(problem, Greedy(q), cap))
@@ -282,7 +282,7 @@ def test_one_training_serves_every_tradeoff_and_every_hard_budget():
 
     def found(lam: float, hard: float | None = None) -> tuple[float, float]:
         cap = None if hard is None else HardBudget(hard).cap(schema.costs)
-        m = measure(problem, Greedy(t.values(t.weights(), lam)), cap)
+        m = measure(problem, Greedy(t.family(t.weights()).values(lam)), cap)
         return m.cost, m.accuracy
 
     right = float((c == a).mean())

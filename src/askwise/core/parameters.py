@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 from askwise.errors import AskwiseError, InputError, closest, did_you_mean, quoted
 
@@ -172,6 +172,27 @@ def check_settings(settings: object, spell: Callable[[str], str] = "setting {!r}
     """For `__post_init__` of a frozen dataclass: its fields are checked, and NumPy numbers become Python's own."""
     for name, value in checked_attributes(settings, type(settings), spell).items():
         object.__setattr__(settings, name, value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base of dataclasses whose fields declare what they may be."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; an unknown name is an error."""
+        check_names(settings, cls.__dataclass_fields__)
+        return cls(**settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def but(self, **changes: Any) -> Self:
+        """The same with some settings changed."""
+        return replace(self, **changes)
 
 
 def check_names(names: Iterable[str], declared: Iterable[str]) -> None:

@@ -26,17 +26,14 @@ def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int |
     limits: tradeoffs, and hard budgets in units, under which some rows are followed. All of them count the same: low tradeoffs,
     where cases are long, would drown the others.
     """
-    X, Y, weight = [np.empty((0, FORECAST_INPUTS))], [np.empty((0, 2))], [np.empty(0)]
     rows = some_rows(len(problem), config.calibration_rows, 0)
-    for lam, cap in limits:
-        forecast, happened, each = followed(family, problem, lam, cap, rows)
-        if len(each):
-            X.append(forecast)
-            Y.append(happened)
-            weight.append(each / max(each.sum(), 1e-300))
-    if len(weight) == 1:
+    parts = [followed(family, problem, lam, cap, rows) for lam, cap in limits]
+    parts = [part for part in parts if len(part[2])]
+    if not parts:
         return uncalibrated()
-    return ridge(np.concatenate(X), np.concatenate(Y), np.concatenate(weight) / (len(weight) - 1), config.calibration_ridge)
+    X, Y = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    weight = np.concatenate([each / max(each.sum(), 1e-300) for _, _, each in parts])
+    return ridge(X, Y, weight / len(parts), config.calibration_ridge)
 
 
 def followed(family: Family, problem: Problem, lam: float, cap: int | None, rows: np.ndarray) -> tuple[Doubles, Doubles, Doubles]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from askwise.core.parameters import Amount, Count, Real, Share, Size, Whole, check_names, check_settings
+from askwise.core.parameters import Amount, Count, Real, Settings, Share, Size, Whole
 
 Part = Annotated[float, Real(at_least=0, below=1, noun="a share")]
 
@@ -45,7 +45,7 @@ DESIGN = FamilyDesign()
 
 
 @dataclass(frozen=True)
-class FamilyConfig:
+class FamilyConfig(Settings):
     """Settings of one training run. Every schedule is a share of the whole, which is counted in steps or, where there is a time
     limit, in seconds."""
 
@@ -143,9 +143,6 @@ class FamilyConfig:
     calibration_ridge: Amount = 1e-3
     """How strongly the calibration keeps to the forecasts as they are."""
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     @classmethod
     def for_size(cls, rows: int, tests: int) -> FamilyConfig:
         """Settings for a table of this size: seconds for a small one, minutes for a large one."""
@@ -180,22 +177,9 @@ class FamilyConfig:
         """
         return float(self.last_softness**progress)
 
-    @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> FamilyConfig:
-        """The inverse of `to_dict`; an unknown name is an error."""
-        check_names(settings, cls.__dataclass_fields__)
-        return cls(**settings)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def but(self, **changes: Any) -> FamilyConfig:
-        """The same with some settings changed."""
-        return replace(self, **changes)
-
 
 @dataclass(frozen=True)
-class MeasuringConfig:
+class MeasuringConfig(Settings):
     """How a family is measured, while it is trained and at the end, and how a time limit is shared out."""
 
     interim_lams: Size = 8
@@ -245,6 +229,3 @@ class MeasuringConfig:
     """Steps by which the pace is known."""
     most_prefix_time: Part = 0.7
     """Most of a time limit that goes to the classifier alone, however slow it is."""
-
-    def __post_init__(self) -> None:
-        check_settings(self)

@@ -140,20 +140,6 @@ class FamilyNetwork(nn.Module):
         self.test_logits.weight.zero_()
         self.test_logits.bias.copy_(torch.from_numpy(-3.0 * rank / len(rank)))
 
-    def trunks(self) -> tuple[Trunk, Trunk]:
-        """Both large networks as functions of arrays, for `FamilyValues` where the encoder is the user's own."""
-
-        @torch.inference_mode()
-        def classifier(inputs: np.ndarray, _: np.ndarray) -> np.ndarray:
-            return np.asarray(self.classifier(torch.from_numpy(inputs).float()).numpy())
-
-        @torch.inference_mode()
-        def selector(inputs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
-            both = torch.cat([torch.from_numpy(inputs).float(), torch.from_numpy(conditions).expand(len(inputs), -1)], 1)
-            return np.asarray(self.selector(both).numpy())
-
-        return classifier, selector
-
 
 class Conditioned(nn.Module):
     """An encoder of the user's own, and one layer that also sees tradeoff and budget."""
@@ -211,11 +197,22 @@ def assess(
 
 
 def own_trunks(schema: Schema, width: int, encoder: Encoder, weights: Weights) -> tuple[Trunk, Trunk]:
-    """The large networks of a family whose encoder is the user's own, from their weights."""
+    """The large networks of a family whose encoder is the user's own, from their weights, as functions of arrays."""
     with own_torch(0):
         network = FamilyNetwork(schema, width, encoder=encoder)
     load_weights(network, weights)
-    return network.eval().trunks()
+    network.eval()
+
+    @torch.inference_mode()
+    def classifier(inputs: np.ndarray, _: np.ndarray) -> np.ndarray:
+        return np.asarray(network.classifier(torch.from_numpy(inputs).float()).numpy())
+
+    @torch.inference_mode()
+    def selector(inputs: np.ndarray, conditions: np.ndarray) -> np.ndarray:
+        both = torch.cat([torch.from_numpy(inputs).float(), torch.from_numpy(conditions).expand(len(inputs), -1)], 1)
+        return np.asarray(network.selector(both).numpy())
+
+    return classifier, selector
 
 
 def entropy(log_belief: Tensor) -> Tensor:

@@ -123,8 +123,9 @@ class StateSampler:
         """
         row = problem.draw(n, rng, by_loss_scale=False)
         lam = self.scale.least * (self.scale.high / self.scale.least) ** rng.random(n)
-        mask, lacks = self._held(problem, row, rng)
-        refused = self._refused(n, rng) | lacks
+        mask, refused = self._held(problem, row, rng)
+        refuses = np.flatnonzero(rng.random(n) < self.config.refusing_share)
+        refused[refuses] |= rng.random((len(refuses), self.schema.n_tests)) < 0.6 * rng.random((len(refuses), 1))
         self._take_free(problem, row, mask, refused)
         cap, capped = self._caps(problem, row, mask, rng)
         lam[capped & (rng.random(n) < self.config.only_capped_share)] = self.scale.least
@@ -145,12 +146,6 @@ class StateSampler:
         if problem.known is not None:
             mask |= problem.known[row]
         return mask, lacks
-
-    def _refused(self, n: int, rng: np.random.Generator) -> Bools:
-        refused = np.zeros((n, self.schema.n_tests), bool)
-        refuses = np.flatnonzero(rng.random(n) < self.config.refusing_share)
-        refused[refuses] = rng.random((len(refuses), self.schema.n_tests)) < 0.6 * rng.random((len(refuses), 1))
-        return refused
 
     def _take_free(self, problem: Problem, row: Ints, mask: Bools, refused: Bools) -> None:
         """What costs nothing is taken before anything else."""

@@ -27,7 +27,7 @@ from askwise.family import losses
 from askwise.family.conditions import Scale, costs_alone
 from askwise.family.config import DESIGN, FamilyConfig
 from askwise.family.encodings import encoding_for
-from askwise.family.inference import Family, FamilyValues
+from askwise.family.inference import Family
 from askwise.family.losses import Outcome
 from askwise.family.network import Assessment, FamilyNetwork, assess, own_trunks
 from askwise.family.overfitting import OverfitMonitor
@@ -316,10 +316,6 @@ class FamilyTrainer:
         """What can be used without this run."""
         trunks = None if self.encoder is None else own_trunks(self.schema, self.config.width, self.encoder, weights)
         return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, trunks)
-
-    def values(self, weights: Weights, lam: float) -> FamilyValues:
-        """A family's values at one tradeoff."""
-        return self.family(weights).values(lam)
 
     def _adam(self, rates: dict[str, float]) -> torch.optim.AdamW:
         groups = [{"params": list(getattr(self.network, name).parameters()), "peak": rate} for name, rate in rates.items()]

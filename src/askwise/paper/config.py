@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from askwise.core.parameters import Amount, Count, Real, Share, Size, check_names, check_settings
+from askwise.core.parameters import Amount, Count, Real, Settings, Share, Size
 from askwise.errors import InputError, did_you_mean
 
 _PAPER: dict[str, dict[str, Any]] = {
@@ -18,7 +18,7 @@ _PAPER: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """Settings of one training run. The defaults are the paper's for its smaller tables; times are counted in gradient steps.
 
     Paper: table A.1 (a)
@@ -88,9 +88,6 @@ class TrainConfig:
     device: str | None = None
     """Where the network lives, in torch's words; None: torch's default."""
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     @classmethod
     def paper(cls, name: str) -> TrainConfig:
         """The appendix table's values for mnist, cifar, forest, miniboone or diabetes.
@@ -122,15 +119,6 @@ class TrainConfig:
             all_classes=True,
         )
 
-    @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> TrainConfig:
-        """The inverse of `to_dict`; an unknown name is an error."""
-        check_names(settings, cls.__dataclass_fields__)
-        return cls(**settings)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     def scaled(self, size: float = 1.0, time: float = 1.0, **changes: Any) -> TrainConfig:
         """A run of the same shape: `size` times the cases, batch and memory, `time` times the epoch and the pretraining.
 
@@ -145,7 +133,7 @@ class TrainConfig:
             for name in names
         }
         smaller["pretrain_steps"] = round(self.pretrain_steps * time)
-        return self.from_dict({**asdict(replace(self, **smaller)), **changes})
+        return self.from_dict({**self.to_dict(), **smaller, **changes})
 
     @property
     def max_steps(self) -> int:

@@ -50,12 +50,9 @@ def frontier(
     model = model_of(points_validation)
     if model is not None:
         return frontier(**frontier_parts(model, points_test))
-    for name, value in (("chosen", chosen), ("prior", prior), ("everything", everything)):
-        if value is None:
-            raise InputError(f"{name} is missing; give it beside the points, or give a model or a fitted classifier alone")
-    assert chosen is not None
-    assert prior is not None
-    assert everything is not None
+    if chosen is None or prior is None or everything is None:
+        name = "chosen" if chosen is None else "prior" if prior is None else "everything"
+        raise InputError(f"{name} is missing; give it beside the points, or give a model or a fitted classifier alone")
     snapshots, (total, full) = _Snapshots.of(points_validation, points_test, chosen), everything
     figure, axes = _plane(score, unit)
     right = _cost_axis(axes, np.r_[snapshots.validation_cost, snapshots.cost, [best[0]] if best else []], total)

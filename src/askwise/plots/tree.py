@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 NOTHING, FURTHER = -1, -2  # in a sequence of tests: it is over; it goes on, but not in the picture
 FONT = 9  # points; everything else is in inches
 LINE, PLATE = 0.22, 0.17  # a line of text, and a box around it
+_wide = partial(inches, size=FONT)
 FLOW = 2.6  # the height of all cases together
 GAP = 0.35  # between two columns, for the bands
 MARGIN = 0.15
@@ -279,7 +281,3 @@ def _tip(axes: Axes, x: float, top: float, bottom: float) -> None:
 
 def _write(axes: Axes, x: float, y: float, text: str, color: str = INK, ha: Literal["left", "right"] = "left") -> None:
     axes.text(x, y, text, fontsize=FONT, color=color, ha=ha, va="center", parse_math=False)
-
-
-def _wide(text: str) -> float:
-    return inches(text, FONT)

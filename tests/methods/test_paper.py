@@ -12,7 +12,7 @@ from askwise.evaluation import evaluate
 from askwise.model.file import read_state, write_state
 from askwise.paper import run as paper
 from askwise.paper.config import TrainConfig
-from askwise.paper.select import History, expected_for, follow, policy_for, why_stop
+from askwise.paper.select import History, change, expected_for, follow, oscillates, overfits, policy_for, why_stop
 from askwise.training.checkpoint import State
 from askwise.training.result import InterimMeasurement
 from benchmarks.known_optima.regret import SETTINGS, regret_of
@@ -166,3 +166,16 @@ def test_the_seed_decides(rows: str) -> None:
     one = paper.run(problem, problem, Tradeoff(0.01), TINY, seed=1)
     two = paper.run(problem, problem, Tradeoff(0.01), TINY, seed=1 if rows == "same seed" else 2)
     assert (one.history == two.history) == (rows == "same seed")
+
+
+def test_a_change_is_counted_in_standard_errors():
+    # means 1 and 4, variances 1 and 1 of two values each: 3 / sqrt(1/2 + 1/2)
+    assert change(np.array([0.0, 2.0, 3.0, 5.0])) == pytest.approx(3.0)
+    assert overfits(np.array([5.0, 3.0, 2.0, 0.0]), np.array([0.0, 2.0, 3.0, 5.0]))
+    assert not overfits(np.array([5.0, 3.0, 2.0, 0.0]), np.array([5.0, 3.0, 2.0, 0.0]))
+
+
+def test_costs_oscillate_when_they_cross_the_budget_often_and_by_much():
+    assert oscillates(np.array([0.0, 2.0] * 4), 1.0)
+    assert not oscillates(np.array([0.99, 1.01] * 4), 1.0), "by little"
+    assert not oscillates(np.array([0.0] * 4 + [2.0] * 4), 1.0), "only once"

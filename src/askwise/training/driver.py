@@ -78,14 +78,14 @@ def drive(
 ) -> str:
     """Trains to the end and says why it ended. `callback` gets every interim measurement. `save` gets the whole state after one,
     at least so many seconds apart, at the end and on Ctrl-C."""
-    saved = time.monotonic()
+    saved, unsaved = time.monotonic(), True
 
     def write() -> None:
-        nonlocal saved
-        if save is not None:
+        nonlocal saved, unsaved
+        if save is not None and unsaved:
             arrays, facts = training.state()
             save((arrays, {**facts, "seconds": clock.seconds}))
-            saved = time.monotonic()
+            saved, unsaved = time.monotonic(), False
 
     def pass_on(measurement: InterimMeasurement | None) -> None:
         if callback is not None and measurement is not None:
@@ -93,7 +93,7 @@ def drive(
 
     with put_off_ctrl_c(save is not None) as interrupted:
         while not (ended := _ended(training, clock)):
-            measurement = training.advance()
+            measurement, unsaved = training.advance(), True
             pass_on(measurement)
             if measurement is not None and (ended := training.why_stop()):
                 break
@@ -102,7 +102,9 @@ def drive(
                 raise KeyboardInterrupt
             if measurement is not None and time.monotonic() - saved >= save_every:
                 write()
-        pass_on(training.measure())
+        if (last := training.measure()) is not None:
+            pass_on(last)
+            unsaved = True
         write()
         if interrupted:
             raise KeyboardInterrupt

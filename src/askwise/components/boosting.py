@@ -41,7 +41,7 @@ def lightgbm() -> Any:
 
 def loss_scales(problem: Problem) -> Doubles:
     """K: the largest loss of each class, 1 on average over the rows. A class without a stake counts as the one with the least."""
-    most = problem.loss.max(1)
+    most = problem.stakes
     most = np.where(most > 0, most, most[most > 0].min(initial=1.0))
     scaled: Doubles = most / most[problem.y].mean()
     return scaled

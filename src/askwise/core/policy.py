@@ -155,8 +155,7 @@ class Constant(ValueFunction):
 
 def class_values(problem: Problem) -> tuple[float, ...]:
     """K: minus the scaled loss to expect of each class when nothing is known."""
-    assert problem.y is not None
-    return tuple((-problem.mean(problem.loss[problem.y]) / problem.loss_scale).tolist())
+    return tuple((-problem.mean(problem.loss[problem.labels]) / problem.loss_scale).tolist())
 
 
 def decide_at_once(problem: Problem) -> Greedy:

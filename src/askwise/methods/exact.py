@@ -74,7 +74,6 @@ class Exact:
 
     def __init__(self, problem: Problem, most_states: int = 3_000_000) -> None:
         problem.trainable()
-        assert problem.y is not None
         self.problem, self.schema = problem, problem.schema
         if problem.available is not None:
             row, test = np.argwhere(~problem.available)[0]
@@ -96,10 +95,10 @@ class Exact:
         mass = _counts(problem)
         self.total, self.n = int(mass.sum()), self._cube(cell, mass)
         # the loss mass of each decision, the existing classifier's last
-        self.decide = np.stack([self._cube(cell, mass * loss[problem.y, k]) for k in range(self.schema.n_classes)])
+        self.decide = np.stack([self._cube(cell, mass * loss[problem.labels, k]) for k in range(self.schema.n_classes)])
         self.external = None
         if problem.external is not None:
-            self.external = self._cube(cell, mass * loss[problem.y, problem.external])
+            self.external = self._cube(cell, mass * loss[problem.labels, problem.external])
 
     def _cube(self, cell: tuple[Ints, ...], mass: Ints) -> Ints:
         """Sums of `mass` over the rows of every belief state."""

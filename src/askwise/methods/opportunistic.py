@@ -213,9 +213,8 @@ class PQTrainer:
             before, after, test = self._remembered()
             loss = self._q_loss(before, after, test)
             cases = Cases(self.problem, np.concatenate([row, after.row]), np.concatenate([mask, after.mask]), None)
-        assert self.problem.y is not None
         logits = self.network.logits(_observed(cases), self._noise(2, len(cases.row)))
-        loss = loss + functional.cross_entropy(logits, torch.from_numpy(self.problem.y[cases.row]))
+        loss = loss + functional.cross_entropy(logits, torch.from_numpy(self.problem.labels[cases.row]))
         self.adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.adam.step()

@@ -170,8 +170,7 @@ class Trainer:
 
     def _class_values(self, row: Ints, problem: Problem) -> torch.Tensor:
         """S, K: minus the loss of saying each class, in stakes."""
-        assert problem.y is not None
-        values = -problem.loss[problem.y[row]] / self.problem.loss_scale
+        values = -problem.loss[problem.labels[row]] / self.problem.loss_scale
         if problem.scale is not None:
             values *= problem.scale[row, None]
         return torch.from_numpy(values).float().to(self.device)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from askwise import plots
 from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.errors import AskwiseError
@@ -76,8 +77,6 @@ def in_notebook(model: LearnedModel) -> str:
     """HTML for a notebook: sentences, the frontier, drawn where matplotlib is installed, and its points."""
     blocks: list[Block] = [Words(line) for line in describe(model).splitlines()]
     try:
-        from askwise import plots
-
         title = "What each amount of money buys"
         blocks.append(Picture(title, title, plots.inline(plots.frontier(model))))
     except AskwiseError:  # it is not
@@ -119,8 +118,6 @@ def card(model: LearnedModel) -> dict[str, Any]:
 
 
 def draw_frontier(model: LearnedModel, path: Path) -> None:
-    from askwise import plots
-
     plots.save(plots.frontier(model), path)
 
 
@@ -176,8 +173,6 @@ def beside(out: Path) -> list[Path]:
 
 def write_pictures(model: LearnedModel, out: Path, held: Held | None) -> list[Path]:
     """The curve as PNG and SVG, and a page with all pictures that opens offline; without cases, from what the fit recorded."""
-    from askwise import plots
-
     curve = plots.frontier(model, held.report.problem if held is not None and held.test else None)
     figures: list[tuple[str, Any]] = [("What each amount of money buys", curve)]
     if held is not None or usage(model) is not None:

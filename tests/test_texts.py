@@ -156,7 +156,7 @@ def test_pictures_with_strange_names_are_valid(nasty: Path) -> None:
 
 
 def test_names_with_a_separator_are_written_with_a_backslash(tmp_path: Path) -> None:
-    from askwise.cli.fit_settings import names
+    from askwise.cli.options import names
 
     assert names(r"blood\;pressure; age", ";") == ["blood;pressure", "age"]
     assert names(r"smith\, j,age") == ["smith, j", "age"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from askwise.bench.entries import Entry, mean_curve
-from askwise.bench.gathering import Row
 from askwise.bench.metrics import score
+from askwise.bench.rows import Row
 from askwise.bench.tables import spread
 from askwise.frontier.metric import Curve, area_over_seeds, curve, step_area
 

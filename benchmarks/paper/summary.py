@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from askwise import plots
-from askwise.bench.gathering import Row, gathered
+from askwise.bench.rows import Row, gathered
 from askwise.bench.tables import spread
 from askwise.reports.pages import Strong, Table, markdown
 from benchmarks import rows

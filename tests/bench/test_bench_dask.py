@@ -12,7 +12,6 @@ import pytest
 from tests.support.commands import run
 
 from askwise.bench import rows
-from askwise.cluster import client
 
 distributed = pytest.importorskip("distributed")
 
@@ -62,7 +61,7 @@ def test_a_killed_worker_loses_no_row(tmp_path: Path, cluster) -> None:
 
 def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    monkeypatch.setattr(client, "PATIENCE", 0.3)
+    monkeypatch.setattr("askwise.cluster.PATIENCE", 0.3)
     (tmp_path / "p.toml").write_text('minutes = 0.01\ndata = ["wine"]\nmethods = ["random"]\n')
     code, _, err = run("bench", tmp_path / "p.toml", "--engine", "dask://127.0.0.1:1")
     assert code == 2

@@ -1,6 +1,7 @@
 """Plans: what they expand to, which setting wins, and what is said about mistakes."""
 
 import json
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def test_methods_that_are_left_out_of_a_data_set() -> None:
 
 def test_a_task_goes_through_json() -> None:
     (task,) = made(budgets=[{"hard": 2}], accuracy_at=[1, 2.5], methods=[{"name": "cegb", "options": {"a": [1]}}])
-    assert Task.from_dict(json.loads(json.dumps(task.to_dict()))) == task
+    assert Task(**json.loads(json.dumps(asdict(task)))) == task
     assert str(task) == "digits cegb seed 0 hard 2"
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from askwise.bench.plan_settings import MOST_ROWS, PlanSettings, joined
-from askwise.bench.plan_values import NAMES, amount
+from askwise.bench.plan_settings import MOST_ROWS, NAMES, PlanSettings, amount, joined
 from askwise.errors import InputError
 
 

@@ -11,8 +11,8 @@ from tests.support.made_rows import row, write
 
 from askwise import plots
 from askwise.bench.entries import difference, entries, mean_curve, ranks
-from askwise.bench.gathering import gathered
 from askwise.bench.report import report
+from askwise.bench.rows import gathered
 from askwise.errors import InputError
 from askwise.reports.pages import plain
 

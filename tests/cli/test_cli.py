@@ -19,8 +19,7 @@ from tests.support.patients import classifier, patients
 
 import askwise
 from askwise.cli import main
-from askwise.cli.examples import EXAMPLES
-from askwise.cli.parser import parsed
+from askwise.cli.parser import EXAMPLES, parsed
 from askwise.tables.reading import read_table
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")

@@ -63,9 +63,9 @@ def same(found: pd.DataFrame, whole: pd.DataFrame) -> None:
 
 def test_dask_gives_the_same(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    from askwise.cluster import engines
+    from askwise import cluster
 
-    monkeypatch.setattr(engines, "cores", lambda: 1)
+    monkeypatch.setattr(cluster, "cores", lambda: 1)
     argv = ["predict", folder / "m.askwise", folder / "cases.parquet", *ARGS, "--out"]
     assert run(*argv, tmp_path / "here.parquet")[0] == 0
     code, out, err = run(*argv, tmp_path / "there.parquet", "--engine", "dask")

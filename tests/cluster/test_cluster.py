@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from askwise.cluster import engines
-from askwise.cluster.client import in_order
+from askwise import cluster
+from askwise.cluster import in_order
 from askwise.errors import InputError
 
 
@@ -26,14 +26,14 @@ def test_a_result_is_given_as_soon_as_all_before_it_have_ended() -> None:
 
 @pytest.mark.parametrize("engine", ["local", "dask", "dask://10.0.0.5:8786"])
 def test_words_that_name_an_engine(engine: str) -> None:
-    assert engines.checked(engine) == engine
+    assert cluster.checked(engine) == engine
 
 
 @pytest.mark.parametrize("engine", ["", "spark", "dask://", "dask://host", "tcp://host:1", "dask://a/b:1"])
 def test_other_words_are_refused_with_what_would_be_right(engine: str) -> None:
     with pytest.raises(InputError, match="it must be 'local', 'dask' for a cluster on this machine, or dask://HOST:PORT"):
-        engines.checked(engine)
+        cluster.checked(engine)
 
 
 def test_there_is_a_core() -> None:
-    assert engines.cores() >= 1
+    assert cluster.cores() >= 1

@@ -5,17 +5,17 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from askwise.bench.execution import failed
 from askwise.bench.fork_server import ForkServer
+from askwise.bench.rows import Row
 from askwise.bench.split_files import SplitFiles, key
 from askwise.bench.task import Task
-from askwise.cluster.engines import LOCAL
+from askwise.cluster import LOCAL, RETRIES, connected
 from askwise.files import temporary_folder
-
-Row = dict[str, Any]
 
 
 def rows_of(tasks: Sequence[Task], engine: str, processes: int) -> Iterator[Row]:
@@ -25,8 +25,6 @@ def rows_of(tasks: Sequence[Task], engine: str, processes: int) -> Iterator[Row]
         if engine == LOCAL:
             yield from on_this_machine(tasks, files, processes)
         else:
-            from askwise.cluster.client import connected
-
             with connected(engine, processes) as cluster:
                 yield from on_cluster(cluster, tasks, files)
 
@@ -72,16 +70,13 @@ def on_this_machine(tasks: Sequence[Task], files: SplitFiles, processes: int) ->
 
 
 def on_cluster(cluster: Any, tasks: Sequence[Task], files: SplitFiles) -> Iterator[Row]:
-    """The same on the workers of a cluster. There too each task has a process of its own, so that memory is the task's own and a
-    crash does not take the worker with it."""
-    from askwise.cluster.client import RETRIES
-
+    """The same on the workers of a cluster. There too each task has a process of its own: a crash spares the worker."""
     sent: dict[str, Any] = {}
 
     def submit(task: Task) -> Any:
         if key(task) not in sent:
             sent[key(task)] = cluster.send(files.of(task).read_bytes())
-        return cluster.submit(on_worker, sent[key(task)], task.to_dict(), retries=RETRIES)
+        return cluster.submit(on_worker, sent[key(task)], asdict(task), retries=RETRIES)
 
     for i, row in cluster.results(tasks, submit):
         task = tasks[i]
@@ -100,6 +95,6 @@ def on_worker(path: Path, task: dict[str, Any]) -> Row:
         server = _idle.get_nowait()
     except queue.Empty:
         server = ForkServer()
-    row = server.run(Task.from_dict(task), path)
+    row = server.run(Task(**task), path)
     _idle.put(server)
     return row

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from askwise.bench.gathering import Row, numbers
+from askwise.bench.rows import Row, numbers
 from askwise.core.arrays import Doubles
-
-# ---------------------------------------------------------------------- by data
 
 
 def with_distinct_data(rows: Iterable[Row]) -> list[Row]:
-    """The rows, with names of data that each stand for one set of cases: where rows give one name to several, it says which.
-
-    A method that has other limits of rows than the rest, but always the same, stays beside them. Names that are distinct stay as
-    they are.
-    """
+    """The rows, with names of data that each stand for one set of cases: where rows give one name to several, it says which. A
+    method that has other limits of rows than the rest, but always the same, stays beside them. Distinct names stay."""
     rows = list(rows)
     values: dict[tuple[str, str], list[str]] = {}  # by name of data and fact, as they come
     limits: dict[tuple[str, ...], set[str]] = {}
@@ -56,9 +51,6 @@ def facts_of_data(row: Row) -> dict[str, str]:
 
 def limits_words(row: Row) -> str:
     return ", ".join(f"{part} {most}" for part, most in (row.get("most_rows") or {}).items() if most) or "all"
-
-
-# ---------------------------------------------------------------------- by method
 
 
 @dataclass(frozen=True)
@@ -97,13 +89,23 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
     """Rows that differ in nothing but the seed belong together. The name says what tells entries of one method apart."""
     rows = with_distinct_data(rows)
     differing = _differing_settings(rows)
-    grouped: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
+
+    def facts(row: Row) -> tuple[str, str, str]:
         task = row["task"]
-        grouped.setdefault((task["data"], name_of(row, differing.get(task["label"], ())), str(task["budget"])), []).append(row)
-    order = list(dict.fromkeys(data for data, _, _ in grouped))
-    each = [Entry(data, name, tuple(sorted(them, key=lambda r: r["task"]["seed"]))) for (data, name, _), them in grouped.items()]
+        return task["data"], name_of(row, differing.get(task["label"], ())), str(task["budget"])
+
+    alike = grouped(rows, facts)
+    each = [Entry(data, name, tuple(sorted(of, key=lambda r: r["task"]["seed"]))) for (data, name, _), of in alike.items()]
+    order = list(dict.fromkeys(entry.data for entry in each))
     return sorted(each, key=lambda entry: order.index(entry.data))
+
+
+def grouped(items: Iterable[Any], key: Callable[[Any], Any]) -> dict[Any, list[Any]]:
+    """By their keys, in the order in which these first come."""
+    groups: dict[Any, list[Any]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def _differing_settings(rows: list[Row]) -> dict[str, tuple[str, ...]]:
@@ -154,9 +156,6 @@ def mean_curve(entry: Entry) -> tuple[Doubles, Doubles]:
     return cost, np.mean([np.interp(cost, *c) for c in curves], 0)
 
 
-# ---------------------------------------------------------------------- comparisons
-
-
 @dataclass(frozen=True)
 class Difference:
     """By how much the area of one entry is above that of another, over the seeds that both have."""
@@ -168,8 +167,7 @@ class Difference:
 
 
 def difference(entry: Entry, other: Entry) -> Difference | None:
-    """With an interval that holds 95 of 100 resamplings of the test cases, the same for both; None where they cannot be compared
-    case by case."""
+    """With an interval that holds 95 of 100 resamplings, the same for both; None where they do not share their test cases."""
     by_seed = {row["task"]["seed"]: row for row in other.rows}
     both = [(row, by_seed[seed]) for row in entry.rows if (seed := row["task"]["seed"]) in by_seed]
     drawn = [(a.get("resampled") or [], b.get("resampled") or []) for a, b in both]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import platform
 import sys
 import time
 import traceback
@@ -15,24 +16,21 @@ from typing import Any
 
 from askwise import methods
 from askwise.bench import metrics
-from askwise.bench.task import Task
+from askwise.bench.rows import Row
+from askwise.bench.task import PARTS, Task
 from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.errors import AskwiseError, InputError
 from askwise.tables.splits import Split
 
-Row = dict[str, Any]
 Learn = Callable[[Problem, Problem], list[Policy]]
 
 PACKAGES = ("askwise", "numpy", "torch", "lightgbm")
 
 
 def carried_out(task: Task, parts: Split) -> Row:
-    """The row of a task: done, refused by the method, or failed, with the reason.
-
-    Only what the method itself says about the data is a refusal, which is final. That it cannot be found or called as the task
-    asks can be repaired, so it is a failure.
-    """
+    """The row of a task: done, refused by the method, or failed, with the reason. Only what the method itself says about the data
+    is a refusal, which is final. That it cannot be found or called as the task asks can be repaired, so it is a failure."""
     row: Row = {**task.row, "status": "done", "began": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions()}
     began = time.monotonic()
     try:
@@ -60,25 +58,22 @@ def measured(task: Task, learn: Learn, parts: Split) -> Row:
     began = time.monotonic()
     policies = learn(train, validation)
     taken = (time.monotonic() - began) / 60
-    held_out, test, budget = validation.with_loss(train.loss), parts.test.with_loss(train.loss), task.cap
     total = float(train.schema.costs.money(train.schema.costs.total))
+    whole = task.budget is None  # frontier, which begins with deciding at once
+    policies = [decide_at_once(train), *policies] if whole else policies
+    problems = validation.with_loss(train.loss), parts.test.with_loss(train.loss)
+    held_out, test = ([metrics.figures(policy, problem, task.cap) for policy in policies] for problem in problems)
     row: Row = {
         "minutes_taken": round(taken, 4),
-        "n_train": len(train),
-        "n_validation": len(held_out),
-        "n_test": len(test),
+        **{f"n_{name}": len(part) for name, part in zip(PARTS, (train, *problems), strict=True)},
         "total": total,
         "loss_scale": train.loss_scale,
         "columns": list(metrics.COLUMNS),
+        **{name: [f.means for f in (of[1:] if whole else of)] for name, of in (("validation", held_out), ("test", test))},
     }
-    if task.budget is None:
-        policies = [decide_at_once(train), *policies]
-    on_held_out, on_test = ([metrics.figures(policy, problem, budget) for policy in policies] for problem in (held_out, test))
-    first = 1 if task.budget is None else 0
-    row |= {name: [f.means for f in of[first:]] for name, of in (("validation", on_held_out), ("test", on_test))}
-    if task.budget is None:
-        return row | metrics.frontier(on_held_out, on_test, train.loss_scale, total, task.accuracy_at, task.cost_at)
-    return row | metrics.single(on_test[0], train.loss_scale)
+    if whole:
+        return row | metrics.frontier(held_out, test, train.loss_scale, total, task.accuracy_at, task.cost_at)
+    return row | metrics.single(test[0], train.loss_scale)
 
 
 def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
@@ -95,18 +90,15 @@ def prepared(task: Task, parts: Split) -> tuple[Problem, Problem]:
 
 
 def ready(task: Task) -> Learn:
-    """The method as the task asks for it: what makes its points or, under a budget, its one policy.
-
-    All that is imported only when it is used first is imported here: that must not count as time for learning.
-    """
+    """The method as the task asks for it: what makes its points or, under a budget, its one policy. All that is imported only
+    when it is used first is imported here: that must not count as time for learning."""
     method, name = method_of(task.method), "points" if task.budget is None else "fit"
     function = getattr(method, name, None)
     if not callable(function):
         if callable(getattr(method, "fit", None)):
             raise InputError(f"method {task.method!r} has no function for a whole frontier, only for a budget; give it budgets")
         raise InputError(f"method {task.method!r} has no function {name!r}; it must have one")
-    offered = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
-    keywords = keywords_of(function, task, offered)
+    keywords = keywords_of(function, task)
     if "torch" in sys.modules:
         import torch
 
@@ -129,8 +121,9 @@ def method_of(name: str) -> Any:
         raise InputError(f"method {name!r} is not a module that can be imported here: {error}") from error
 
 
-def keywords_of(function: Callable[..., Any], task: Task, offered: dict[str, Any]) -> dict[str, Any]:
+def keywords_of(function: Callable[..., Any], task: Task) -> dict[str, Any]:
     """Those of the offered arguments that the function takes, and all options, which it must take."""
+    offered = {"seconds": 60 * task.minutes, "seed": task.seed, "threads": task.threads}
     known = inspect.signature(function).parameters
     anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
     for name in task.options:
@@ -141,8 +134,6 @@ def keywords_of(function: Callable[..., Any], task: Task, offered: dict[str, Any
 
 
 def versions() -> dict[str, str]:
-    import platform
-
     by_package = {"python": platform.python_version()}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):  # nobody needs all of them

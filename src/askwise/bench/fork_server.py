@@ -1,15 +1,14 @@
 """A process of its own for each task, without the seconds that importing torch takes: a small server reads tasks from its
 standard input and forks for each of them. It imports itself what earlier tasks had to import. The row comes back as one line.
-
 So the peak of memory is the task's own, a crash ends one task and nothing else, and when whoever started the server dies, even
-by a kill, its input closes, and it takes the running task with it.
-"""
+by a kill, its input closes, and it takes the running task with it."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -17,11 +16,12 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from askwise.bench.task import Task
-from askwise.cluster.engines import ONE_THREAD
+from askwise.cluster import ONE_THREAD
 
 HEAVY = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model")  # worth importing once for all tasks
 
@@ -42,16 +42,16 @@ class ForkServer:
             env=environment,
             start_new_session=True,  # Ctrl-C is for whoever reads the rows, who then closes the server
         )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._requests, self._rows = self.process.stdin, self.process.stdout
 
     def run(self, task: Task, data: Path) -> dict[str, Any]:
         """The row of a task whose data is in this file."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         try:
-            self.process.stdin.write(json.dumps({"task": task.to_dict(), "data": str(data)}).encode() + b"\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-            return dict(json.loads(line))
+            self._requests.write(json.dumps({"task": asdict(task), "data": str(data)}).encode() + b"\n")
+            self._requests.flush()
+            return dict(json.loads(self._rows.readline()))
         except (OSError, ValueError):
             self._errors.seek(0)
             reason = (self._errors.read().decode(errors="replace").strip().splitlines() or [""])[-1]
@@ -60,15 +60,13 @@ class ForkServer:
 
     def stop(self) -> None:
         """Makes it end what it runs, and itself; to be called from anywhere."""
-        assert self.process.stdin is not None
         with suppress(OSError):  # it is dead already
-            self.process.stdin.close()
+            self._requests.close()
 
     def close(self) -> None:
         """Waits until it has ended."""
         self.stop()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self._rows.close()
         self._errors.close()
         try:
             self.process.wait(10)
@@ -79,17 +77,12 @@ class ForkServer:
 
 def serve() -> None:
     """Reads tasks until the input ends."""
-    from askwise.bench import (
-        execution,  # noqa: F401  before the first fork
-        split_files,  # noqa: F401  before the first fork
-    )
-
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # whatever a method prints must not get between the rows
         os.dup2(nothing, stream)
     lines = os.fdopen(requests, "rb")
-    needed: list[str] = []
+    needed = ["askwise.bench.execution", "askwise.bench.split_files"]  # before a fork, once for all
     while line := lines.readline():
         for name in needed:
             importlib.import_module(name)
@@ -102,7 +95,7 @@ def serve() -> None:
 
 def _in_a_fork(line: bytes, requests: int) -> dict[str, Any] | None:
     """Carries out one task in a fork; its row, or None when the one who asked is gone."""
-    task = Task.from_dict(json.loads(line)["task"])
+    task = Task(**json.loads(line)["task"])
     began = time.monotonic()
     read, write = os.pipe()
     child = os.fork()
@@ -157,7 +150,7 @@ def _answer(line: bytes, to: int) -> None:
     code = 1
     try:
         request = json.loads(line)
-        task = Task.from_dict(request["task"])
+        task = Task(**request["task"])
         try:
             row = carried_out(task, unpack(Path(request["data"])))
         except Exception as error:
@@ -175,8 +168,6 @@ def _answer(line: bytes, to: int) -> None:
 
 def _peak() -> int:
     """The most memory that this process has had, in MB."""
-    import resource
-
     unit = 1 if sys.platform == "darwin" else 1024
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
 

@@ -30,8 +30,7 @@ SHARES = (0.05, 0.1, 0.25, 0.5)  # of the cost of everything: where the score is
 
 @dataclass(frozen=True, eq=False)
 class PolicyFigures:
-    """A policy on some cases: the means, and cost and loss of each case. What was bought is not kept: of pictures it would be
-    much."""
+    """A policy on some cases: the means, and cost and loss of each case. What was bought would be too much to keep."""
 
     measure: Measure
     balanced_accuracy: float
@@ -51,9 +50,6 @@ def figures(policy: Policy, problem: Problem, budget: Budget) -> PolicyFigures:
     leanings = leaning(policy, problem, report.episodes, budget.cap(problem.schema.costs))
     area = None if leanings is None else auroc(leanings, report.truth)
     return PolicyFigures(report.measure, report.balanced_accuracy, area, report.cost_per_case, report.episodes.loss)
-
-
-# ---------------------------------------------------------------------- AUROC
 
 
 def leaning(policy: Policy, problem: Problem, done: Episodes, cap: int | None, chunk: int = 4096) -> Doubles | None:
@@ -102,9 +98,6 @@ def auroc(leanings: ArrayLike, truth: ArrayLike) -> float | None:
     _, place, times = np.unique(s, return_inverse=True, return_counts=True)
     rank = (np.cumsum(times) - (times - 1) / 2)[place]  # the mean rank of equals
     return float((rank[y].sum() - n1 * (n1 + 1) / 2) / (n0 * n1))
-
-
-# ---------------------------------------------------------------------- a whole frontier
 
 
 def frontier(
@@ -163,9 +156,6 @@ def resampled(values: Doubles, block: int = 20) -> Doubles:
         times = np.stack([np.bincount(draws.integers(n, size=n), minlength=n) for _ in range(min(block, SAMPLES - i))])
         means.append(times @ values / n)
     return np.concatenate(means)
-
-
-# ---------------------------------------------------------------------- one policy
 
 
 def single(test: PolicyFigures, loss_scale: float) -> dict[str, Any]:

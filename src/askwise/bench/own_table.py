@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.bench.plan_values import NAMES, TEXT
+from askwise.bench.plan_settings import NAMES, TEXT
 from askwise.bench.task import PARTS
 from askwise.core.cost_spec import CostSpec
 from askwise.core.labels import class_labels
@@ -88,8 +88,7 @@ def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | No
 
 
 def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | None) -> Split:
-    target = source["target"]
-    tests = _tests(source, TableView(table).names)
+    target, tests = source["target"], _tests(source, TableView(table).names)
     columns = {name: table[name].to_numpy() if table[name].dtype.kind in "biuf" else table[name] for name in tests}
     y = table[target]
     if y.isna().any():
@@ -107,20 +106,19 @@ def _split(table: Any, source: dict[str, Any], seed: int, class_weight: str | No
             f"`shares` of {source['file']!r} is {source.get('shares', SHARES)}; training, validation and test must "
             f"each get some of its {len(labels)} rows"
         )
-    doubts.tell(
-        [*doubts.about_target(np.array(classes), len(labels)), *doubts.about_columns(columns, source.get("categorical", ()))]
-    )
+    odd_columns = doubts.about_columns(columns, source.get("categorical", ()))
+    doubts.tell([*doubts.about_target(np.array(classes), len(labels)), *odd_columns])
     return split(columns, labels, classes, rows, _spec(source), class_weight=class_weight, **_encoded(source))
 
 
-def _gone(source: dict[str, Any]) -> set[str]:
+def _gone(source: dict[str, Any]) -> list[str]:
     """The columns that are no tests."""
-    return {source["target"], *source.get("ignore", ())}
+    return [source["target"], *source.get("ignore", ())]
 
 
 def _tests(source: dict[str, Any], names: Sequence[str]) -> list[str]:
     """The columns that are."""
-    for name in (source["target"], *source.get("ignore", ())):
+    for name in _gone(source):
         if name not in names:
             raise InputError(f"{source['file']!r} has no column {name!r}; {did_you_mean(name, names)}")
     tests = [name for name in names if name not in _gone(source)]
@@ -130,7 +128,6 @@ def _tests(source: dict[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def _reading(source: dict[str, Any]) -> ReadOptions:
-    """What is said about how the file is written."""
     return ReadOptions(**{name: source.get(name) for name in OPTIONS})
 
 

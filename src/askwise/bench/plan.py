@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from askwise.bench.plan_entries import DataEntry, MethodEntry, data_entry, method_entry, tables
-from askwise.bench.plan_settings import RULES, PlanSettings, joined
-from askwise.bench.plan_values import TEXT, check_known
+from askwise.bench import own_table
+from askwise.bench.plan_settings import NAMES, RULES, TABLE, TEXT, PlanSettings, check_known, joined
 from askwise.bench.rows import identity
 from askwise.bench.task import PARTS, Task
-from askwise.core.parameters import checked
+from askwise.components import imputation as imputations
+from askwise.core.parameters import OneOf, checked
+from askwise.datasets.named import cards
 from askwise.errors import InputError, did_you_mean
+from askwise.methods import names as method_names
 
 OF_PLAN = ("name", "about", "data", "methods", *RULES)
+OF_DATA = ("name", "without", *RULES)
+OF_METHOD = ("name", "label", "only", "imputation", "options", *RULES)
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ def from_dict(table: Mapping[str, Any], folder: Path, name: str = "plan") -> Pla
     check_known(table, OF_PLAN, "the plan")
     name = checked(table.get("name", name), TEXT, "name")
     checked(table.get("about", ""), TEXT, "about")
-    data = [data_entry(entry, folder) for entry in tables(table, "data")]
-    methods = [method_entry(entry) for entry in tables(table, "methods")]
+    data = [_data_entry(entry, folder) for entry in _tables(table, "data")]
+    methods = [_method_entry(entry) for entry in _tables(table, "methods")]
     _check_names(data, methods)
     tasks: list[Task] = []
     for d, m in itertools.product(data, methods):
@@ -86,14 +92,11 @@ def _check_names(data: Sequence[DataEntry], methods: Sequence[MethodEntry]) -> N
         for name in each:
             if each.count(name) > 1:
                 raise InputError(f"the {kind} {name!r} appears twice{advice}")
-    for d in data:
-        for label in d.without:
-            if label not in labels:
-                raise InputError(f"`without` of {d.name!r} names the method {label!r}; {did_you_mean(label, labels)}")
-    for m in methods:
-        for name in m.only or ():
-            if name not in names:
-                raise InputError(f"`only` of {m.label!r} names the data {name!r}; {did_you_mean(name, names)}")
+    mentions = [(f"`without` of {d.name!r} names the method", label, labels) for d in data for label in d.without]
+    mentions += [(f"`only` of {m.label!r} names the data", name, names) for m in methods for name in m.only or ()]
+    for words, name, known in mentions:
+        if name not in known:
+            raise InputError(f"{words} {name!r}; {did_you_mean(name, known)}")
 
 
 def _check_tasks(tasks: Sequence[Task]) -> None:
@@ -104,8 +107,98 @@ def _check_tasks(tasks: Sequence[Task]) -> None:
         )
     labels: dict[str, str] = {}
     for task in tasks:
-        other = labels.setdefault(identity(task.row), task.label)
-        if other != task.label:
-            raise InputError(
-                f"{other!r} and {task.label!r} are the same method with the same settings on {task.data!r}; keep one"
-            )
+        label, other = task.label, labels.setdefault(identity(task.row), task.label)
+        if other != label:
+            raise InputError(f"{other!r} and {label!r} are the same method with the same settings on {task.data!r}; keep one")
+
+
+# ---------------------------------------------------------------------- data sets and methods, each a name or a table
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """A named set, or a table of one's own."""
+
+    name: str
+    without: list[str]  # labels of methods
+    settings: Mapping[str, Any]
+    source: dict[str, Any] | None = None  # of a file, see `own_table`
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method with its options."""
+
+    name: str
+    label: str
+    only: list[str] | None  # names of data; None: all
+    imputation: str | None
+    options: dict[str, Any]
+    settings: Mapping[str, Any]
+
+
+def _tables(plan: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """A list of names and tables, all as tables."""
+    entries = plan.get(key)
+    if not isinstance(entries, list) or not entries:
+        raise InputError(f"`{key}` is {entries!r}; it must be a list of names or tables, with one at least")
+    for entry in entries:
+        if not isinstance(entry, (str, dict)):
+            raise InputError(f"`{key}` holds {entry!r}; it must be a name or a table")
+    return [{"name": entry} if isinstance(entry, str) else entry for entry in entries]
+
+
+def _data_entry(entry: dict[str, Any], folder: Path) -> DataEntry:
+    if "file" in entry:
+        return _own_table(entry, folder)
+    for name in own_table.OF_FILE:
+        if name in entry:
+            raise InputError(f"data {entry.get('name')!r} has `{name}`, which is for files; name the file too")
+    check_known(entry, OF_DATA, f"data {entry.get('name')!r}")
+    name = checked(entry.get("name"), TEXT, "the name of a data set")
+    if name not in cards():
+        raise InputError(f"there is no data set {name!r}; for a table of your own give a `file`; {did_you_mean(name, cards())}")
+    return DataEntry(name, checked(entry.get("without", []), NAMES, f"`without` of {name!r}"), entry)
+
+
+def _own_table(entry: dict[str, Any], folder: Path) -> DataEntry:
+    file = checked(entry["file"], TEXT, "file")
+    check_known(entry, (*OF_DATA, *own_table.OF_FILE), f"the data of {file!r}")
+    path = folder / file
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}")
+    source = own_table.described(entry, folder)
+    own_table.check(folder, source)
+    with path.open("rb") as stream:
+        checksum = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    name = checked(entry.get("name", path.name.split(".")[0]), TEXT, "name")
+    without = checked(entry.get("without", []), NAMES, f"`without` of {file!r}")
+    return DataEntry(name, without, entry, {**source, "sha256": checksum})
+
+
+def _method_entry(entry: dict[str, Any]) -> MethodEntry:
+    name = checked(entry.get("name"), TEXT, "the name of a method")
+    check_known(entry, OF_METHOD, f"method {name!r}")
+    if "." in name and not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(
+            f"the name of a method is {name!r}; it must be that of a module that can be imported, such as 'mine.tree'"
+        )
+    if "." not in name and name not in method_names():
+        raise InputError(f"there is no method {name!r}; {did_you_mean(name.replace('_', '-'), method_names())}")
+    imputation = entry.get("imputation")
+    if imputation is not None:
+        checked(imputation, OneOf(*imputations.KINDS), f"`imputation` of {name!r}")
+    only = checked(entry["only"], NAMES, f"`only` of {name!r}") if "only" in entry else None
+    label = name.rpartition(".")[2] + (f" {imputation}" if imputation else "")
+    label = checked(entry.get("label", label), TEXT, "label")
+    return MethodEntry(name, label, only, imputation, _options(entry.get("options", {}), name), entry)
+
+
+def _options(options: Any, method: str) -> dict[str, Any]:
+    checked(options, TABLE, f"`options` of {method!r}")
+    for option, value in options.items():
+        try:
+            json.dumps(value)
+        except TypeError:  # TOML knows dates and times
+            raise InputError(f"the option {option!r} of {method!r} is {value}; a date must be a text, in quotes") from None
+    return dict(options)

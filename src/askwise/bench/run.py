@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from askwise.bench import engine, rows
 from askwise.bench.plan import Plan, read
+from askwise.bench.rows import Row
 from askwise.bench.task import Task, shown
-from askwise.cluster.engines import checked, cores
+from askwise.cluster import checked, cores
 from askwise.errors import InputError
 from askwise.files import check_out
-
-Row = dict[str, Any]
 
 
 def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: bool) -> int:

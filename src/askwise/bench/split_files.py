@@ -1,7 +1,4 @@
-"""The data of a task as one file or one message: the three parts of a split, ready to be learned from, in safetensors.
-
-It is made once where the plan runs, from a named set or a table, and goes to the processes and machines that need it.
-"""
+"""The data of a task as one file: the parts of a split, in safetensors, made once and sent to the processes that need them."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -42,11 +38,8 @@ def load(task: Task) -> Split:
         parts = named(task.data, task.seed, task.class_weight)
     else:
         parts = own_table.load(Path(task.folder), task.source, task.seed, task.class_weight)
-    return Split(*(_at_most(task.most_rows[name], getattr(parts, name)) for name in PARTS))
-
-
-def _at_most(rows: int, problem: Problem) -> Problem:
-    return problem.take(some_rows(len(problem), rows, 0))
+    problems = {name: getattr(parts, name) for name in PARTS}
+    return Split(*(part.take(some_rows(len(part), task.most_rows[name], 0)) for name, part in problems.items()))
 
 
 class SplitFiles:
@@ -93,12 +86,8 @@ def pack(parts: Split) -> bytes:
     arrays = {f"{name}/{what}": getattr(getattr(parts, name), what) for name in PARTS for what in _ROWS}
     arrays |= {f"costs/{what}": getattr(costs, what) for what in _COSTS}
     arrays |= {"owner": schema.owner, "external_needs": schema.external_needs, "loss": parts.train.loss}
-    facts = {
-        "columns": schema.columns,
-        "tests": schema.tests,
-        "classes": [_plain(c) for c in schema.classes],
-        "unit": str(costs.unit),
-    }
+    classes = [label.item() if isinstance(label, np.generic) else label for label in schema.classes]
+    facts = {"columns": schema.columns, "tests": schema.tests, "classes": classes, "unit": str(costs.unit)}
     return save({k: np.ascontiguousarray(v) for k, v in arrays.items() if v is not None}, {"facts": json.dumps(facts)})
 
 
@@ -110,14 +99,8 @@ def unpack(path: Path) -> Split:
         facts = json.loads(file.metadata()["facts"])
         arrays: dict[str, Array] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     costs = CostFunction(unit=Fraction(facts["unit"]), **{what: arrays[f"costs/{what}"] for what in _COSTS})
-    schema = Schema(
-        tuple(facts["columns"]),
-        tuple(facts["tests"]),
-        tuple(facts["classes"]),
-        arrays["owner"],
-        costs,
-        arrays.get("external_needs"),
-    )
+    columns, tests, classes = (tuple(facts[what]) for what in ("columns", "tests", "classes"))
+    schema = Schema(columns, tests, classes, arrays["owner"], costs, arrays.get("external_needs"))
 
     def part(name: str) -> Problem:
         rows = {what: arrays.get(f"{name}/{what}") for what in _ROWS}
@@ -125,7 +108,3 @@ def unpack(path: Path) -> Split:
 
     assert {f.name for f in fields(Problem)} == {"schema", "loss", "ids", *_ROWS}, "a problem has something that is not packed"
     return Split(*(part(name) for name in PARTS))
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
-from askwise.bench.entries import Entry, budget_words, difference, name_of, ranks
-from askwise.bench.gathering import Row, is_number, numbers
+from askwise.bench.entries import Entry, budget_words, difference, grouped, name_of, ranks
+from askwise.bench.rows import Row, is_number, numbers
 from askwise.reports.pages import Strong, Table
 
 NOTHING = "–"
+Column = tuple[str, Callable[[Any], str]]  # its head, and what it says of a line
 
 
 def spread(of: Sequence[float], digits: int) -> str:
@@ -24,58 +26,50 @@ def between(pair: Sequence[float] | None, digits: int, sign: str = "") -> str:
     return NOTHING if pair is None else f"{pair[0]:{sign}.{digits}f} to {pair[1]:{sign}.{digits}f}"
 
 
-def best(of: Sequence[float | None], digits: int = 4) -> list[bool]:
-    """Which are the largest, as far as the table shows it."""
-    shown = [None if v is None else round(v, digits) for v in of]
-    most = max((v for v in shown if v is not None), default=None)
-    return [v is not None and v == most and len(shown) > 1 for v in shown]
+def most(of: Sequence[float], form: str = ".0f") -> str:
+    return f"{max(of):{form}}" if of else NOTHING
 
 
 def by_data(of: Iterable[Entry]) -> dict[str, list[Entry]]:
-    grouped: dict[str, list[Entry]] = {}
-    for entry in of:
-        grouped.setdefault(entry.data, []).append(entry)
-    return grouped
+    return grouped(of, lambda entry: entry.data)
 
 
-# ---------------------------------------------------------------------- frontiers
+def table(title: str, columns: Sequence[Column], of: Iterable[Any]) -> Table:
+    """A line for each of them."""
+    return Table(title, tuple(head for head, _ in columns), tuple(tuple(cell(each) for _, cell in columns) for each in of))
+
+
+def _means(name: str, digits: int) -> Callable[[Entry], str]:
+    return lambda entry: spread(entry.numbers(name), digits)
 
 
 def areas(data: str, of: Sequence[Entry]) -> Table:
     """Best first."""
-    head = ("method", "area", "95 % interval", "seeds", "minutes given", "minutes taken", "memory, MB", "cases: training / test")
-    lines = []
-    ordered = sorted(of, key=lambda e: -e.area)
-    for entry, first in zip(ordered, best([e.area for e in ordered]), strict=True):
-        area = spread(entry.numbers("area"), 4)
-        lines.append(
-            (
-                entry.name,
-                Strong(area) if first else area,
-                between(entry.interval, 4),
-                str(len(entry.rows)),
-                f"{entry.rows[0]['task']['minutes']:g}",
-                spread(entry.numbers("minutes_taken"), 2),
-                _most(entry, "memory_mb"),
-                f"{_most(entry, 'n_train')} / {_most(entry, 'n_test')}",
-            )
-        )
-    return Table(f"{data}: area under the frontier", head, tuple(lines))
+    top = max(round(entry.area, 4) for entry in of)
 
+    def area(entry: Entry) -> str:
+        words = spread(entry.numbers("area"), 4)
+        return Strong(words) if len(of) > 1 and round(entry.area, 4) == top else words
 
-def _most(entry: Entry, name: str) -> str:
-    values = entry.numbers(name)
-    return f"{max(values):.0f}" if values else NOTHING
+    columns: list[Column] = [
+        ("method", lambda e: e.name),
+        ("area", area),
+        ("95 % interval", lambda e: between(e.interval, 4)),
+        ("seeds", lambda e: str(len(e.rows))),
+        ("minutes given", lambda e: f"{e.rows[0]['task']['minutes']:g}"),
+        ("minutes taken", _means("minutes_taken", 2)),
+        ("memory, MB", lambda e: most(e.numbers("memory_mb"))),
+        ("cases: training / test", lambda e: f"{most(e.numbers('n_train'))} / {most(e.numbers('n_test'))}"),
+    ]
+    return table(f"{data}: area under the frontier", columns, sorted(of, key=lambda e: -e.area))
 
 
 def readings(data: str, of: Sequence[Entry]) -> Table | None:
     """Scores at fixed costs, and costs at fixed scores."""
-    costs, scores = (_union(of, name) for name in ("accuracy_at", "cost_at"))
-    if not costs and not scores:
-        return None
-    columns = [[_score_at(entry, c) for entry in of] for c in costs] + [[_cost_at(entry, s) for entry in of] for s in scores]
-    head = ("method", *(f"score at cost {c}" for c in costs), *(f"cost at score {s}" for s in scores))
-    return Table(f"{data}: read off the frontier", head, tuple(zip([e.name for e in of], *columns, strict=True)))
+    columns: list[Column] = [("method", lambda e: e.name)]
+    columns += [(f"score at cost {c}", partial(_score_at, cost=c)) for c in _union(of, "accuracy_at")]
+    columns += [(f"cost at score {s}", partial(_cost_at, score=s)) for s in _union(of, "cost_at")]
+    return table(f"{data}: read off the frontier", columns, of) if len(columns) > 1 else None
 
 
 def _union(of: Sequence[Entry], name: str) -> list[str]:
@@ -127,33 +121,22 @@ def _best_point(row: Row) -> dict[str, Any] | None:
     return dict(zip(columns, test[i], strict=False))
 
 
-# ---------------------------------------------------------------------- budgets
-
-
 def budgets(data: str, of: Sequence[Entry]) -> Table:
     """What was wanted, and what came out on test cases."""
-    costs = ("mean cost", "95 % interval", "dearest case", "kept")
-    scores = ("score", "95 % interval", "accuracy", "balanced accuracy", "auroc")
-    lines = []
-    for e in of:
-        around_cost, around_score = (_interval(e, name) for name in ("cost_interval", "score_interval"))
-        dearest = e.numbers("most")
-        lines.append(
-            (
-                e.name,
-                budget_words(e.budget),
-                str(len(e.rows)),
-                spread(e.numbers("cost"), 2),
-                between(around_cost, 2),
-                f"{max(dearest):.4g}" if dearest else NOTHING,
-                kept(e),
-                spread(e.numbers("score"), 4),
-                between(around_score, 4),
-                *(spread(e.numbers(name), 4) for name in ("accuracy", "balanced_accuracy", "auroc")),
-                spread(e.numbers("minutes_taken"), 2),
-            )
-        )
-    return Table(f"{data}: budgets", ("method", "budget", "seeds", *costs, *scores, "minutes taken"), tuple(lines))
+    columns: list[Column] = [
+        ("method", lambda e: e.name),
+        ("budget", lambda e: budget_words(e.budget)),
+        ("seeds", lambda e: str(len(e.rows))),
+        ("mean cost", _means("cost", 2)),
+        ("95 % interval", lambda e: between(_interval(e, "cost_interval"), 2)),
+        ("dearest case", lambda e: most(e.numbers("most"), ".4g")),
+        ("kept", kept),
+        ("score", _means("score", 4)),
+        ("95 % interval", lambda e: between(_interval(e, "score_interval"), 4)),
+        *((name, _means(name.replace(" ", "_"), 4)) for name in ("accuracy", "balanced accuracy", "auroc")),
+        ("minutes taken", _means("minutes_taken", 2)),
+    ]
+    return table(f"{data}: budgets", columns, of)
 
 
 def _interval(entry: Entry, name: str) -> tuple[float, float] | None:
@@ -176,9 +159,6 @@ def kept(entry: Entry) -> str:
     if not answers:
         return NOTHING
     return "yes" if set(answers) == {"yes"} else "; ".join(answer for answer in answers if answer != "yes")
-
-
-# ---------------------------------------------------------------------- over data sets
 
 
 def ranking(of: Sequence[Entry]) -> Table:
@@ -216,43 +196,32 @@ def differences(data: str, of: Sequence[Entry], against: str | None = None) -> T
     return None
 
 
-# ---------------------------------------------------------------------- the rest
-
-
 def times(done: Sequence[Row]) -> Table:
     """What each method took, all tasks together."""
-    of: dict[str, list[Row]] = {}
-    for row in done:
-        of.setdefault(row["task"]["label"], []).append(row)
-    lines = []
-    for label, rows in of.items():
-        taken = numbers(r.get("minutes_taken") for r in rows)
-        memory = numbers(r.get("memory_mb") for r in rows)
-        shares = [
-            r["minutes_taken"] / r["task"]["minutes"] for r in rows if is_number(r.get("minutes_taken")) and r["task"]["minutes"]
-        ]
-        lines.append(
-            (
-                label,
-                str(len(rows)),
-                f"{sum(taken):.1f}",
-                spread(taken, 2),
-                f"{100 * statistics.mean(shares):.0f} %" if shares else NOTHING,
-                f"{max(memory):.0f}" if memory else NOTHING,
-            )
-        )
-    head = ("method", "tasks done", "minutes in all", "minutes a task", "of the time given", "most memory, MB")
-    return Table("Times", head, tuple(lines))
+
+    def share(rows: list[Row]) -> str:
+        timed = [row for row in rows if is_number(row.get("minutes_taken")) and row["task"]["minutes"]]
+        return f"{100 * statistics.mean(r['minutes_taken'] / r['task']['minutes'] for r in timed):.0f} %" if timed else NOTHING
+
+    columns: list[Column] = [
+        ("method", lambda rows: rows[0]["task"]["label"]),
+        ("tasks done", lambda rows: str(len(rows))),
+        ("minutes in all", lambda rows: f"{sum(numbers(r.get('minutes_taken') for r in rows)):.1f}"),
+        ("minutes a task", lambda rows: spread(numbers(r.get("minutes_taken") for r in rows), 2)),
+        ("of the time given", share),
+        ("most memory, MB", lambda rows: most(numbers(r.get("memory_mb") for r in rows))),
+    ]
+    return table("Times", columns, grouped(done, lambda row: row["task"]["label"]).values())
 
 
 def troubles(rows: Sequence[Row]) -> Table | None:
     """Tasks that were refused or failed, with the reason; those alike but for the seed together."""
-    of: dict[tuple[str, str, str, str, str], list[int]] = {}
-    for row in rows:
-        if row["status"] != "done":
-            task = row["task"]
-            key = (task["data"], name_of(row, ()), budget_words(task["budget"]), row["status"], str(row.get("why", "")))
-            of.setdefault(key, []).append(task["seed"])
-    head = ("data", "method", "budget", "status", "seeds", "why")
-    lines = [(d, m, b, status, ", ".join(map(str, sorted(seeds))), why) for (d, m, b, status, why), seeds in of.items()]
-    return Table("Tasks without a result", head, tuple(lines)) if lines else None
+
+    def facts(row: Row) -> tuple[str, ...]:
+        task = row["task"]
+        return task["data"], name_of(row, ()), budget_words(task["budget"]), row["status"], str(row.get("why", ""))
+
+    alike = grouped((row for row in rows if row["status"] != "done"), facts)
+    seeds = (", ".join(map(str, sorted(row["task"]["seed"] for row in of))) for of in alike.values())
+    lines = tuple((*same, each, why) for (*same, why), each in zip(alike, seeds, strict=True))
+    return Table("Tasks without a result", ("data", "method", "budget", "status", "seeds", "why"), lines) if lines else None

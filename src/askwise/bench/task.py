@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
@@ -48,15 +48,6 @@ class Task:
         for name, value in (self.budget or {}).items():
             budget = budget & BUDGETS[name](value)
         return budget
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Task:
-        """The inverse of `to_dict`."""
-        return cls(**fields)
 
     def __str__(self) -> str:
         return shown(self.row["task"])

@@ -1,22 +1,16 @@
 """The command line: parse, call, print. A command is imported when it runs, so that --help is fast.
 
-parser: the commands and their options
-examples: what --help shows below the options of a command
-streams: warnings, once each; what could not be written
-options: what options of several commands mean: the model, its budget, how a file is written
-cases: a file of cases, or the rows of a named data set, with their classes
-measuring: what a model does on cases whose classes are known
-fit_settings: what the options of fit mean for the classifier
-fit: askwise fit
-decisions: decisions as CSV, JSON or Parquet, part by part
+parser: the commands with their options and examples
+options: what options of several commands mean: the model at a budget, and cases with their classes
 scoring: decisions for a table, part by part, here or on a cluster
 predict: askwise predict
 evaluate: askwise evaluate
+report: askwise report
+fit: askwise fit
 ask: askwise ask
 export: askwise export
 frontier: askwise frontier
 inspect: askwise inspect
-report: askwise report
 serve: askwise serve
 datasets: askwise datasets
 methods: askwise methods
@@ -26,13 +20,16 @@ bench_report: askwise bench report
 
 from __future__ import annotations
 
+import os
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
+from typing import Any
 
 from askwise.cli.parser import parsed
-from askwise.cli.streams import drop, warnings_as_lines
-from askwise.errors import AskwiseError, WriteError
+from askwise.errors import AskwiseError, Doubt, WriteError
 from askwise.files import named
 from askwise.texts import Escaping, printable
 
@@ -40,21 +37,20 @@ from askwise.texts import Escaping, printable
 def main(argv: list[str] | None = None) -> int:
     """Runs one command. 0: done; 1: a file could not be written, or tasks of a bench failed; 2: something was wrong with what was
     given; 130: interrupted; 143: a bench ended by SIGTERM."""
-    words = sys.argv[1:] if argv is None else argv
     with redirect_stdout(Escaping(sys.stdout)), redirect_stderr(Escaping(sys.stderr)):
-        return _run(words)
+        return _run(sys.argv[1:] if argv is None else argv)
 
 
 def _run(words: list[str]) -> int:
     options = parsed(words)
     try:
-        with warnings_as_lines(), named("the standard output"):
+        with _warnings_as_lines(), named("the standard output"):
             code = import_module(f"askwise.cli.{options.command}").run(options) or 0
             sys.stdout.flush()  # here, where a full disk can still be told
         return int(code)
     except WriteError as error:
         _complain(error)
-        drop(sys.stdout)
+        _drop(sys.stdout)
         return 1
     except AskwiseError as error:
         return _complain(error)
@@ -66,11 +62,37 @@ def _run(words: list[str]) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        _complain(error)
-        return 1
+        return _complain(error, code=1)
 
 
-def _complain(error: object) -> int:
-    """One sentence; 2, the code for something that was wrong with what was given."""
+def _complain(error: object, code: int = 2) -> int:
+    """One sentence."""
     print(f"askwise: {printable(error)}", file=sys.stderr)
-    return 2
+    return code
+
+
+def _drop(stream: Any) -> None:
+    """Forgets what could not be written; Python would try it once more at its end, and complain."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Our own warnings, as one line and once each."""
+    usual = warnings.showwarning
+    shown: set[str] = set()  # Python forgets what it has shown whenever filters change, as in a fit
+
+    def show(message: Warning | str, category: type[Warning], *more: Any) -> None:
+        if not issubclass(category, Doubt):
+            usual(message, category, *more)
+        elif str(message) not in shown:
+            shown.add(str(message))
+            _complain(message)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", Doubt)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.cli.options import model_of
+from askwise.cli.options import ids_of, model_of, reading_of
 from askwise.core.sampling import uniform
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.files import check_out, write_whole
@@ -17,6 +17,7 @@ from askwise.model.model import LearnedModel
 from askwise.session.providers import Decided, decide_many
 from askwise.session.session import TRACE, Session
 from askwise.session.step import Step
+from askwise.tables.reading import read_table, rows_of
 from askwise.texts import printable, split
 
 HELP = """answer with a value, or:
@@ -28,7 +29,6 @@ HELP = """answer with a value, or:
   stop                decide now
   ?                   this help
 Put ! after a value that training rarely or never saw if it is right. The end of the input (Ctrl-D) means stop."""
-
 
 WORDS = {
     OUTSIDE: "end it with ! if it is right",
@@ -182,8 +182,8 @@ def _question(session: Session, step: Step) -> str:
     fields = session.model.form.fields(_asked(step))
     shared = f", {_money(session, step.shared)} of it shared" if step.shared else ""
     what = "; ".join(_range(field) if len(fields) == 1 else f"{field.column} {_range(field)}".rstrip() for field in fields)
-    asked = f"{step.test} (costs {_money(session, step.test_cost)}{shared}) {what}: ".replace("  ", " ").replace(" :", ":")
-    return printable(asked)
+    words = f"{step.test} (costs {_money(session, step.test_cost)}{shared}) {what}: "
+    return printable(words.replace("  ", " ").replace(" :", ":"))
 
 
 def _range(field: Any) -> str:
@@ -241,10 +241,6 @@ def _decision(session: Session, step: Step) -> str:
 
 def simulate(options: argparse.Namespace, model: LearnedModel) -> None:
     """What sessions come to for the rows of a file, whose columns answer what is asked; the same as `askwise predict`."""
-    from askwise.cli.cases import ids_of
-    from askwise.cli.options import reading_of
-    from askwise.tables.reading import read_table, rows_of
-
     for option, value in (("--known", options.known), ("--case-id", options.case_id)):
         if value is not None:
             raise InputError(f"{option} is for one case; it cannot be combined with --simulate")
@@ -273,11 +269,8 @@ def simulated(model: LearnedModel, table: Any, names: list[str], ids: Any = None
     tests, form = model.schema.tests, model.form
     columns = {field.column for test in tests for field in form.fields(test)}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*(table[c].tolist() for c in columns), strict=True)]
-    lacks = (
-        [[]] * len(rows)
-        if problem.available is None
-        else [[t for t, has in zip(tests, row, strict=True) if not has] for row in problem.available.tolist()]
-    )
+    available = np.ones((len(rows), len(tests)), bool) if problem.available is None else problem.available
+    lacks = [[t for t, has in zip(tests, row, strict=True) if not has] for row in available.tolist()]
 
     def result(test: str) -> Any:
         fields = [field.column for field in form.fields(test)]

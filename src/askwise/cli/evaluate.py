@@ -1,16 +1,63 @@
-"""askwise evaluate: what a model does on cases whose classes are known."""
+"""askwise evaluate: what a model does on cases whose classes are known; `fit` and `report` measure in the same way."""
+
+from __future__ import annotations
 
 import argparse
 import json
+import warnings
 
-from askwise.cli.cases import cases_of
-from askwise.cli.measuring import check_target, report_of
-from askwise.cli.options import model_of
-from askwise.reports.model_report import lines_of, measured
+from askwise.cli.options import LabelledCases, cases_of, model_of, test_file_of
+from askwise.core.arrays import Ints
+from askwise.errors import Doubt, InputError
+from askwise.evaluation import Report
+from askwise.facade import Model
+from askwise.reports.model_report import Held, lines_of, measured
 
 
 def run(options: argparse.Namespace) -> None:
     model = model_of(options)
-    check_target(model, options)
-    measures = measured(model, report_of(model, cases_of(options, part="test", text=model.encoding.text)))
+    _check_target(model, options)
+    measures = measured(model, _report_of(model, cases_of(options, part="test", text=model.encoding.text)))
     print(json.dumps(measures) if options.json else lines_of(measures))
+
+
+def _check_target(model: Model, options: argparse.Namespace) -> None:
+    """Before the cases are read that a model is measured on."""
+    if options.target is not None and options.target in model.encoding.columns:
+        classes = " or ".join(repr(c) for c in model.schema.classes[:3])
+        raise InputError(
+            f"column {options.target!r} is a test of this model, so it cannot be the target; name the column that "
+            f"holds the class, with values such as {classes}: --target COLUMN"
+        )
+
+
+def _report_of(model: Model, cases: LabelledCases) -> Report:
+    """What a model does on rows whose classes are known."""
+    with cases.rows():
+        problem = model.problem(cases.X, cases.y, ids=cases.ids)
+    return Report(problem, model.rollout(problem))
+
+
+def on_test_cases(model: Model, options: argparse.Namespace) -> Held | None:
+    """What a model does on the cases of --test or, without it, on the test rows of named data."""
+    _check_target(model, options)
+    if options.test is not None:
+        cases, words = test_file_of(options, model.encoding.text), f"cases of {options.test.name}"
+    elif options.data is not None:
+        cases, words = cases_of(options, part="test", text=model.encoding.text), "test cases"
+    else:
+        return None
+    report = _report_of(model, cases)
+    return Held(report, f"{len(cases.y)} {words}", test=True)
+
+
+def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> Held:
+    """What it does on those rows of one's own file that the fit kept apart to choose by."""
+    few = not len(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Doubt)  # the fit has said what is odd about its rows
+        report = _report_of(model, cases if few else cases.take(rows))
+    words = "validation cases, which the fit kept apart and chose by"
+    if few:
+        words = "cases that it was trained on, since there were too few to keep some apart"
+    return Held(report, f"{len(report.truth)} {words}", test=False)

@@ -1,19 +1,20 @@
-"""askwise fit: read the cases, train with progress, measure, and write the model and its report. Ctrl-C leaves a state to go on
-from."""
+"""askwise fit: read the cases, train with progress, measure, write the model and its report. Ctrl-C leaves a state to resume."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from askwise.cli.cases import LabelledCases, cases_of, test_file_of
-from askwise.cli.fit_settings import check_target_is_free, parameters, seconds_of, text_columns
-from askwise.cli.measuring import on_test_cases, on_validation_cases
+from askwise.cli.evaluate import on_test_cases, on_validation_cases
+from askwise.cli.options import LabelledCases, budget_of, cases_of, names, test_file_of
 from askwise.cli.report import check_drawable
 from askwise.core.arrays import Ints
 from askwise.core.budget import Budget
@@ -24,7 +25,9 @@ from askwise.files import check_out, remove_leftovers
 from askwise.model.archives import MODEL, STATE, is_kind
 from askwise.model.file import read_state, write_state
 from askwise.reports.model_report import PAGE, PICTURES, beside, card, describe, frontier_table, measured, results, write_pictures
+from askwise.tables.external import Recorded
 from askwise.tables.frames import TableView
+from askwise.tables.small_files import read_list, read_loss
 from askwise.training.progress import Progress
 
 
@@ -72,20 +75,17 @@ def _check_out(out: Path, options: argparse.Namespace) -> None:
 
 def _check_test(options: argparse.Namespace, cases: LabelledCases) -> None:
     """Before anything is trained: the cases of --test have the columns and the classes of those that are learned from."""
-    test = test_file_of(options, text_columns(options))
+    test, file = test_file_of(options, text_columns(options)), f"--test {options.test.name!r}"
     columns = TableView(test.X).names
     for name in TableView(cases.X).names:
         if name not in columns:
-            raise InputError(
-                f"--test {options.test.name!r} has no column {name!r}, which the cases to learn from have; "
-                f"{did_you_mean(name, columns)}"
-            )
+            raise InputError(f"{file} has no column {name!r}, which the cases to learn from have; {did_you_mean(name, columns)}")
     classes = np.unique(cases.y).tolist()
     for name in np.unique(test.y).tolist():
         if name not in classes:
             raise InputError(
-                f"--test {options.test.name!r} has the class {name!r} in column {options.target!r}, which the cases to "
-                f"learn from do not have; {did_you_mean(str(name), [str(c) for c in classes])}"
+                f"{file} has the class {name!r} in column {options.target!r}, which the cases to learn from do not have; "
+                f"{did_you_mean(str(name), [str(c) for c in classes])}"
             )
 
 
@@ -104,10 +104,10 @@ def _train(classifier: CostlyClassifier, X: Any, y: Any, out: Path, state: Path,
         state.unlink(missing_ok=True)
     except KeyboardInterrupt:
         progress.end()
-        if state.exists():
-            print(f"askwise: interrupted; continue with the same command and --resume ({state})", file=sys.stderr)
-        else:
-            print("askwise: interrupted before there was anything to save", file=sys.stderr)
+        way = (
+            f"; continue with the same command and --resume ({state})" if state.exists() else " before there was anything to save"
+        )
+        print(f"askwise: interrupted{way}", file=sys.stderr)
         raise
     except WriteError as error:
         progress.end()
@@ -142,8 +142,82 @@ def _report(options: argparse.Namespace, model: Model, rows: Ints, out: Path, ca
         measures = {"test": None, "validation": None, "test" if held_out.test else "validation": measured(model, held_out.report)}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
-    print(describe(model))
-    print()
-    print(frontier_table(model))
-    print(f"\n{results(model, held_out)}")
-    print("\nwritten: " + ", ".join(str(f) for f in [out, *files]))
+    written = f"written: {', '.join(str(f) for f in [out, *files])}"
+    print(describe(model), frontier_table(model), results(model, held_out), written, sep="\n\n")
+
+
+# ---------------------------------------------------------------------- what the options mean for the classifier
+
+
+def text_columns(options: argparse.Namespace) -> list[str]:
+    """The columns that stay as a text file writes them."""
+    return [*names(options.categorical), *names(options.ignore)]
+
+
+def seconds_of(text: str) -> float:
+    """A time as people write it: 90, 90s, 5m, 1h."""
+    match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh]?)", text.strip())
+    if match is None:
+        raise InputError(f"the time limit is {text!r}; it must be like 90 or 90s for seconds, 5m for minutes, or 1h for hours")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, Any]:
+    """All parameters of the classifier but its time limit."""
+    budget, external = budget_of(options), _external(options)
+    spec = replace(cases.spec, **_from_files(options)).without(cases.left_out)
+    # hardly anybody in the thyroid data is ill; who says what mistakes cost knows better
+    weight = options.class_weight or ("balanced" if options.data == "thyroid" and options.loss is None else "none")
+    return {
+        "budget": None if budget == Budget() else budget,
+        "class_weight": None if weight == "none" else weight,
+        "n_restarts": options.restarts,
+        "algorithm": options.algorithm,
+        "random_state": options.seed,
+        "unit": options.unit or ("dollars" if options.data == "thyroid" else ""),
+        "scaling": cases.scaling,
+        "loss": None if options.loss is None else read_loss(options.loss, np.unique(cases.y).tolist()),
+        "known": names(options.known),
+        "categorical": names(options.categorical),
+        "external": external,
+        **vars(spec),
+    }
+
+
+def _external(options: argparse.Namespace) -> Recorded | None:
+    """The existing classifier, whose answers are in a column."""
+    if options.external is not None:
+        return Recorded(options.external, names(options.external_needs) or None)
+    if options.external_needs is not None:
+        raise InputError("--external-needs is for an existing classifier; name the column of its answers: --external COLUMN")
+    return None
+
+
+def _from_files(options: argparse.Namespace) -> dict[str, Any]:
+    """Parts of a `CostSpec`, from the files that were named."""
+    parts: dict[str, Any] = {}
+    for option, (columns, value) in FILES.items():
+        file = getattr(options, option)
+        if file is not None:
+            parts[option] = {row[columns[0]]: value(row) for row in read_list(file, columns)}
+    if options.costs is not None and options.target in parts["costs"]:
+        raise InputError(f"{options.costs.name!r} has a cost for {options.target!r}, which is the target; remove that line")
+    return parts
+
+
+# the columns of each file, and what a line says of the name in the first of them
+FILES: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], Any]]] = {
+    "costs": (("test", "cost"), lambda row: row["cost"]),
+    "setup": (("setup", "cost", "tests"), lambda row: (row["cost"], names(row["tests"], ";"))),
+    "derived": (("test", "sources"), lambda row: names(row["sources"], ";")),
+    "reveals": (("test", "columns"), lambda row: names(row["columns"], ";")),
+}
+
+
+def check_target_is_free(options: argparse.Namespace) -> None:
+    """Before the cases are read: no option names the target as something else."""
+    for option in ("known", "categorical", "ignore", "ids", "external", "external_needs"):
+        text = getattr(options, option)
+        if options.target is not None and options.target in ([text] if option in ("ids", "external") else names(text)):
+            shown = f"--{option.replace('_', '-')}"
+            raise InputError(f"{shown} names the column {options.target!r}, which is the target; leave it out there")

@@ -1,22 +1,34 @@
-"""What options of several commands mean."""
+"""What options of several commands mean: the model at a budget, and cases with their classes."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from askwise.core.arrays import Array, Ints
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.cost_spec import CostSpec
+from askwise.datasets.named import raw
+from askwise.errors import InputError, RowError, did_you_mean
 from askwise.facade import Model, load
-from askwise.tables.read_options import OPTIONS, ReadOptions
+from askwise.tables.frames import TableView
+from askwise.tables.read_options import OPTIONS, RECOGNISED, ReadOptions
+from askwise.tables.reading import read_table, rows_of
 from askwise.texts import split
 
 
 def budget_of(options: argparse.Namespace) -> Budget:
     """All constraints that are given, together."""
     budget = Budget()
-    amounts = (options.average_budget, AverageBudget), (options.hard_budget, HardBudget), (options.tradeoff, Tradeoff)
-    for amount, kind in amounts:
-        if amount is not None:
-            budget = budget & kind(amount)
+    kinds = {AverageBudget: options.average_budget, HardBudget: options.hard_budget, Tradeoff: options.tradeoff}
+    for kind, amount in kinds.items():
+        budget = budget if amount is None else budget & kind(amount)
     return budget
 
 
@@ -34,3 +46,87 @@ def names(text: str | None, separator: str = ",") -> list[str]:
 def reading_of(options: argparse.Namespace) -> ReadOptions:
     """How the file of cases is written, as far as it is said."""
     return ReadOptions(**{name: getattr(options, name) for name in OPTIONS})
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCases:
+    """A table with nothing but tests (to learn from; others may hold more), the classes, and what is known of the tests."""
+
+    X: Any
+    y: Array
+    spec: CostSpec = field(default_factory=CostSpec)
+    scaling: str = "columns"
+    left_out: Sequence[str] = ()  # columns that are no tests
+    ids: Any = None  # names of the cases
+    file: Path | None = None  # where the cases are from
+    read_options: ReadOptions = RECOGNISED  # how that is written
+
+    def rows(self) -> AbstractContextManager[None]:
+        """While this lasts, errors name the line of the file that a row is from."""
+        return rows_of(self.file, self.read_options)
+
+    def take(self, rows: Ints) -> LabelledCases:
+        """Some of them, without their names and lines."""
+        return LabelledCases(self.X.iloc[rows], self.y[rows])
+
+
+def cases_of(options: argparse.Namespace, part: str, text: Sequence[str] = ()) -> LabelledCases:
+    """A file, where columns in `text` stay as they are written, or rows of a named set: 'train' (with validation) or 'test'."""
+    if (options.cases is None) == (options.data is None):
+        raise InputError("give either a file of cases or --data NAME")
+    if options.data is None:
+        return _from_file(options, options.cases, part, text)
+    if getattr(options, "test", None) is None:
+        reading_of(options).refuse(OPTIONS, options.data, "files")
+    return _from_named_set(options, part)
+
+
+def test_file_of(options: argparse.Namespace, text: Sequence[str]) -> LabelledCases:
+    """The cases of --test."""
+    return _from_file(options, options.test, "test", text)
+
+
+def _from_named_set(options: argparse.Namespace, part: str) -> LabelledCases:
+    named = raw(options.data)
+    train, validation, test = named.splits(0)
+    rows = test if part == "test" else np.sort(np.concatenate([train, validation]))
+    gone = _left_out(options, named.columns) if part == "train" else []
+    return LabelledCases(named.table.drop(columns=gone).iloc[rows], np.asarray(named.y)[rows], named.spec, named.scaling, gone)
+
+
+def _from_file(options: argparse.Namespace, file: Path, part: str, text: Sequence[str]) -> LabelledCases:
+    read_options, target = reading_of(options), options.target
+    table = read_table(file, [*text, options.ids], read_options)
+    if target is None:
+        raise InputError(f"name the column of {file.name!r} that holds the class: --target COLUMN")
+    columns = TableView(table).names
+    if target not in columns:
+        raise InputError(f"{file.name!r} has no column {target!r}; {did_you_mean(target, columns)}")
+    y = table[target]
+    with rows_of(file, read_options):
+        if y.isna().any():
+            raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
+        ids = ids_of(table, options.ids) if part == "test" else None
+    gone = _left_out(options, [name for name in columns if name != target]) if part == "train" else []
+    X = table.drop(columns=[target, *gone])
+    return LabelledCases(X, y.to_numpy(), left_out=gone, ids=ids, file=file, read_options=read_options)
+
+
+def _left_out(options: argparse.Namespace, columns: Sequence[str]) -> list[str]:
+    """The columns that are no tests: those to ignore, and the names of the cases."""
+    gone = [("--ignore", name) for name in names(options.ignore)] + [("--ids", name) for name in [options.ids] if name]
+    for option, name in gone:
+        if name not in columns:
+            raise InputError(f"{option} names the column {name!r}, which does not exist; {did_you_mean(name, columns)}")
+    return [name for _, name in gone]
+
+
+def ids_of(table: Any, name: str | None) -> Any:
+    """The column that names the cases, if one was named."""
+    if name is None:
+        return None
+    ids = TableView(table)[name]
+    if ids.isna().any():
+        row = int(ids.isna().to_numpy().argmax())
+        raise RowError(f"column {name!r} names the cases, but is empty", row, "; fill it in")
+    return ids

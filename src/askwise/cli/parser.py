@@ -1,15 +1,18 @@
-"""The commands and their options. What runs a command is the function `run` of the module that has its name."""
+"""The commands with their options and examples, as data. The function `run` of the module that has its name runs a command."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
-from askwise.cli.examples import EXAMPLES
+from askwise import __version__
+from askwise.tables.read_options import ReadOptions
+from askwise.web.settings import Limits
 
-Parser = argparse.ArgumentParser
+Option = tuple[str, dict[str, Any]]  # the arguments of `add_argument`
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
@@ -17,203 +20,230 @@ def parsed(words: list[str]) -> argparse.Namespace:
     return parser().parse_args([" ".join(words[:2]), *words[2:]] if words[:2] == ["bench", "report"] else words)
 
 
-def parser() -> Parser:
-    from askwise import __version__
-
-    top = Parser(
-        prog="askwise", description="Classification with costly features: which test to buy next, and when to stop and decide."
-    )
+def parser() -> argparse.ArgumentParser:
+    words = "Classification with costly features: which test to buy next, and when to stop and decide."
+    top = argparse.ArgumentParser(prog="askwise", description=words)
     top.add_argument("--version", action="version", version=f"askwise {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (words, add_options) in COMMANDS.items():
-        sub = commands.add_parser(
-            name, help=words, description=words, epilog=EXAMPLES[name], formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+    for name, (words, options) in COMMANDS.items():
+        layout = argparse.RawDescriptionHelpFormatter
+        sub = commands.add_parser(name, help=words, description=words, epilog=EXAMPLES[name], formatter_class=layout)
         sub.set_defaults(command=name.replace(" ", "_"))
-        add_options(sub)
+        for option, details in options:
+            sub.add_argument(option, **details)
     return top
 
 
-def _fit(sub: Parser) -> None:
-    _cases(sub)
-    _test(sub)
-    sub.add_argument("--costs", type=Path, metavar="FILE", help="costs; without it every column costs 1")
-    for name in ("setup", "derived", "reveals", "loss"):
-        sub.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"{name}, see below")
-    sub.add_argument("--class-weight", choices=["balanced", "none"], help="more weight for rare classes, or the same for all")
-    sub.add_argument("--known", metavar="NAMES", help="columns known before the start, separated by commas")
-    sub.add_argument("--categorical", metavar="NAMES", help="columns of numbers that are only codes, separated by commas")
-    sub.add_argument("--ignore", metavar="NAMES", help="columns to leave out, separated by commas")
-    sub.add_argument("--ids", metavar="COLUMN", help="column with the names of the cases; it is not a test")
-    sub.add_argument("--external", metavar="COLUMN", help="column with the answers of a classifier you already have")
-    sub.add_argument("--external-needs", metavar="NAMES", help="tests it needs, separated by commas (default: all)")
-    sub.add_argument(
-        "--algorithm",
-        choices=["family", "paper"],
-        default="family",
-        help="one training for every tradeoff and every budget (default), or the paper's, for one budget",
-    )
-    sub.add_argument("--restarts", type=int, default=1, metavar="N", help="train N times, keep the best")
-    sub.add_argument("--seed", type=int, default=0)
-    sub.add_argument("--time-limit", metavar="TIME", help="for each training: 90, 90s, 5m, 1h (default: by the size of the data)")
-    sub.add_argument("--resume", action="store_true", help="continue an interrupted fit with the same --out")
-    sub.add_argument("--unit", default="", help="unit of the costs, for display")
-    sub.add_argument("--out", type=Path, metavar="FILE", help="model to write (default: model.askwise, or the data's name)")
-    sub.add_argument("--quiet", action="store_true", help="do not show progress")
-    _budget(sub)
-    _json(sub)
+# ---------------------------------------------------------------------- kinds of options
 
 
-def _predict(sub: Parser) -> None:
-    _model(sub)
-    sub.add_argument("cases", type=Path, help="CSV, .xlsx or Parquet file, or a folder of Parquet files, with a row per case")
-    _reading(sub)
-    sub.add_argument("--ids", metavar="COLUMN", help="column that names the cases; it comes first in the output")
-    sub.add_argument(
-        "--out", type=Path, metavar="FILE", help="file to write: .parquet, otherwise CSV, or JSON with --json (default: print)"
-    )
-    _engine(sub, "for Parquet: local (default), dask for a cluster of this machine, dask://HOST:PORT")
-    _budget(sub)
-    _json(sub)
+def text(name: str, metavar: str | None, words: str, **details: Any) -> Option:
+    return name, {"metavar": metavar, "help": words, **details}
 
 
-def _evaluate(sub: Parser) -> None:
-    _model(sub)
-    _cases(sub)
-    sub.add_argument("--ids", metavar="COLUMN", help="column that names the cases, for the same draws as predict's")
-    _budget(sub)
-    _json(sub)
+def path(name: str, words: str, **details: Any) -> Option:
+    return name, {"type": Path, "metavar": "FILE" if name.startswith("--") else None, "help": words, **details}
 
 
-def _ask(sub: Parser) -> None:
-    _model(sub)
-    sub.add_argument("--known", metavar="TEST=VALUE", action="append", help="what is known already; may be given several times")
-    sub.add_argument("--budget", metavar="B", help="the most that this case may cost")
-    sub.add_argument("--case-id", metavar="ID", help="name of the case; a mixture of two policies draws by it")
-    sub.add_argument("--trace", type=Path, metavar="FILE", help="JSON file to write: questions, answers, payments, probabilities")
-    sub.add_argument("--simulate", type=Path, metavar="FILE", help="cases whose rows give the answers, instead of a person")
-    sub.add_argument("--ids", metavar="COLUMN", help="column of that file with the names of the cases")
-    _reading(sub)
-    _budget(sub)
-    _json(sub)
+def number(name: str, metavar: str | None, words: str | None, default: Any, kind: type = int) -> Option:
+    return name, {"type": kind, "default": default, "metavar": metavar, "help": words}
 
 
-def _export(sub: Parser) -> None:
-    _model(sub)
-    sub.add_argument("--out", type=Path, metavar="FILE", required=True, help="file to write, .npz or .onnx")
-    _budget(sub)
+def flag(name: str, words: str) -> Option:
+    return name, {"action": "store_true", "help": words}
 
 
-def _frontier(sub: Parser) -> None:
-    _model(sub)
-    sub.add_argument("--plot", type=Path, metavar="FILE", help="draw it, as .png or .svg")
-    _json(sub)
-
-
-def _inspect(sub: Parser) -> None:
-    _model(sub)
-    _json(sub)
-
-
-def _report(sub: Parser) -> None:
-    _model(sub)
-    _test(sub)
-    sub.add_argument("--target", metavar="COLUMN", help="column of that file with the class")
-    sub.add_argument("--ids", metavar="COLUMN", help="column of that file with the names of the cases")
-    _reading(sub)
-    sub.add_argument("--data", metavar="NAME", help="measure on the test rows of a named data set instead of a file")
-    sub.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to write to")
-    _budget(sub)
-
-
-def _serve(sub: Parser) -> None:
-    from askwise.web.settings import Limits
-
-    sub.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="model files; each model is named after its file")
-    sub.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
-    sub.add_argument("--port", type=int, default=8000, help="0 picks a free one (default: 8000)")
-    sub.add_argument("--token", help="what clients must send; better in the variable ASKWISE_TOKEN, where others cannot see it")
-    proxy = "address of a proxy in front of the service, whose X-Forwarded-For and -Proto are believed; may be repeated"
-    sub.add_argument("--trusted-proxy", action="append", default=[], metavar="ADDRESS", help=proxy)
-    sub.add_argument("--log-values", action="store_true", help="write the values of cases into the log")
-    sub.add_argument("--echo", action="store_true", help="also answer /api/echo, a baseline for load tests")
-    for limit in fields(Limits):
-        kind, words = type(limit.default), limit.metadata["words"]
-        option = "--" + limit.name.replace("_", "-")
-        sub.add_argument(option, type=kind, default=limit.default, metavar="N", help=f"{words} (default: {limit.default:g})")
-
-
-def _datasets(sub: Parser) -> None:
-    sub.add_argument("name", nargs="?")
-    _json(sub)
-
-
-def _bench(sub: Parser) -> None:
-    sub.add_argument("plan", type=Path, help="TOML file, see docs/bench.md")
-    sub.add_argument("--out", type=Path, metavar="FILE", help="rows, one JSON object a line (default: PLAN with .jsonl)")
-    sub.add_argument("--processes", type=int, metavar="N", help="tasks at a time on this machine (default: one for each core)")
-    _engine(sub, "local (default), dask for a cluster on this machine, or dask://HOST:PORT")
-    sub.add_argument("--dry-run", action="store_true", help="only show what would run")
-
-
-def _bench_report(sub: Parser) -> None:
-    sub.add_argument("rows", type=Path, nargs="+", metavar="ROWS", help="files that askwise bench has written")
-    sub.add_argument("--out", type=Path, metavar="FILE", help="page to write, .html (default: the first ROWS with .html)")
-    sub.add_argument("--title", default="", help="title of the page (default: from the names of the plans)")
-    sub.add_argument("--against", metavar="METHOD", help="compare this method with the others (default: the best on each set)")
+def limit(field: Field[Any]) -> Option:
+    words = f"{field.metadata['words']} (default: {field.default:g})"
+    return number(f"--{field.name.replace('_', '-')}", "N", words, field.default, type(field.default))
 
 
 # ---------------------------------------------------------------------- options of several commands
 
+MODEL = path("model", "")
+TEST = path("--test", "cases to measure on, with the same columns and their classes")
+JSON = flag("--json", "print JSON for machines")
+READING = [text(f"--{option.name}", option.metadata["metavar"], option.metadata["words"]) for option in fields(ReadOptions)]
+CASES = [
+    path("cases", "CSV, Excel (.xlsx) or Parquet file with one row per case", nargs="?"),
+    *READING,
+    text("--target", "COLUMN", "the column that holds the class"),
+    text("--data", "NAME", "a named data set instead of a file; see askwise datasets"),
+]
+BUDGET = [
+    text("--average-budget", "B", "mean cost per case"),
+    text("--hard-budget", "B", "the most that any case may cost"),
+    text("--tradeoff", "LAM", "loss per unit of cost"),
+]
+IDS_THERE = text("--ids", "COLUMN", "column of that file with the names of the cases")
 
-def _model(sub: Parser) -> None:
-    sub.add_argument("model", type=Path)
+# ---------------------------------------------------------------------- commands
 
+ALGORITHM = "one training for every tradeoff and every budget (default), or the paper's, for one budget"
+FIT = [
+    *CASES,
+    TEST,
+    path("--costs", "costs; without it every column costs 1"),
+    *(path(f"--{name}", f"{name}, see below") for name in ("setup", "derived", "reveals", "loss")),
+    text("--class-weight", None, "more weight for rare classes, or the same for all", choices=["balanced", "none"]),
+    text("--known", "NAMES", "columns known before the start, separated by commas"),
+    text("--categorical", "NAMES", "columns of numbers that are only codes, separated by commas"),
+    text("--ignore", "NAMES", "columns to leave out, separated by commas"),
+    text("--ids", "COLUMN", "column with the names of the cases; it is not a test"),
+    text("--external", "COLUMN", "column with the answers of a classifier you already have"),
+    text("--external-needs", "NAMES", "tests it needs, separated by commas (default: all)"),
+    text("--algorithm", None, ALGORITHM, choices=["family", "paper"], default="family"),
+    number("--restarts", "N", "train N times, keep the best", 1),
+    number("--seed", None, None, 0),
+    text("--time-limit", "TIME", "for each training: 90, 90s, 5m, 1h (default: by the size of the data)"),
+    flag("--resume", "continue an interrupted fit with the same --out"),
+    text("--unit", None, "unit of the costs, for display", default=""),
+    path("--out", "model to write (default: model.askwise, or the data's name)"),
+    flag("--quiet", "do not show progress"),
+    *BUDGET,
+    JSON,
+]
+PREDICT = [
+    MODEL,
+    path("cases", "CSV, .xlsx or Parquet file, or a folder of Parquet files, with a row per case"),
+    *READING,
+    text("--ids", "COLUMN", "column that names the cases; it comes first in the output"),
+    path("--out", "file to write: .parquet, otherwise CSV, or JSON with --json (default: print)"),
+    text(
+        "--engine",
+        "ENGINE",
+        "for Parquet: local (default), dask for a cluster of this machine, dask://HOST:PORT",
+        default="local",
+    ),
+    *BUDGET,
+    JSON,
+]
+IDS_AS_PREDICT = text("--ids", "COLUMN", "column that names the cases, for the same draws as predict's")
+ASK = [
+    MODEL,
+    text("--known", "TEST=VALUE", "what is known already; may be given several times", action="append"),
+    text("--budget", "B", "the most that this case may cost"),
+    text("--case-id", "ID", "name of the case; a mixture of two policies draws by it"),
+    path("--trace", "JSON file to write: questions, answers, payments, probabilities"),
+    path("--simulate", "cases whose rows give the answers, instead of a person"),
+    IDS_THERE,
+    *READING,
+    *BUDGET,
+    JSON,
+]
+REPORT = [
+    MODEL,
+    TEST,
+    text("--target", "COLUMN", "column of that file with the class"),
+    IDS_THERE,
+    *READING,
+    text("--data", "NAME", "measure on the test rows of a named data set instead of a file"),
+    path("--out", "folder to write to", metavar="FOLDER", required=True),
+    *BUDGET,
+]
+PROXY = "address of a proxy in front of the service, whose X-Forwarded-For and -Proto are believed; may be repeated"
+SERVE = [
+    path("models", "model files; each model is named after its file", metavar="MODEL", nargs="+"),
+    text("--host", None, "address to listen on (default: this machine only)", default="127.0.0.1"),
+    number("--port", None, "0 picks a free one (default: 8000)", 8000),
+    text("--token", None, "what clients must send; better in the variable ASKWISE_TOKEN, where others cannot see it"),
+    text("--trusted-proxy", "ADDRESS", PROXY, action="append", default=[]),
+    flag("--log-values", "write the values of cases into the log"),
+    flag("--echo", "also answer /api/echo, a baseline for load tests"),
+    *map(limit, fields(Limits)),
+]
+BENCH = [
+    path("plan", "TOML file, see docs/bench.md"),
+    path("--out", "rows, one JSON object a line (default: PLAN with .jsonl)"),
+    number("--processes", "N", "tasks at a time on this machine (default: one for each core)", None),
+    text("--engine", "ENGINE", "local (default), dask for a cluster on this machine, or dask://HOST:PORT", default="local"),
+    flag("--dry-run", "only show what would run"),
+]
+BENCH_REPORT = [
+    path("rows", "files that askwise bench has written", metavar="ROWS", nargs="+"),
+    path("--out", "page to write, .html (default: the first ROWS with .html)"),
+    text("--title", None, "title of the page (default: from the names of the plans)", default=""),
+    text("--against", "METHOD", "compare this method with the others (default: the best on each set)"),
+]
+EXPORT = [MODEL, path("--out", "file to write, .npz or .onnx", required=True), *BUDGET]
+FRONTIER = [MODEL, path("--plot", "draw it, as .png or .svg"), JSON]
 
-def _reading(sub: Parser) -> None:
-    from askwise.tables.read_options import ReadOptions
+COMMANDS: dict[str, tuple[str, Sequence[Option]]] = {
+    "fit": ("learn a policy from past cases", FIT),
+    "predict": ("buy and decide for new cases", PREDICT),
+    "evaluate": ("measure a model on cases whose classes are known", [MODEL, *CASES, IDS_AS_PREDICT, *BUDGET, JSON]),
+    "ask": ("decide one case, question by question, or simulate that for the rows of a file", ASK),
+    "export": ("write a model for NumPy alone (.npz) or for onnxruntime (.onnx)", EXPORT),
+    "frontier": ("what each amount of money buys", FRONTIER),
+    "inspect": ("what is in a model file", [MODEL, JSON]),
+    "report": ("the report of a model: what money buys, which tests are bought, paths, results on test cases", REPORT),
+    "serve": ("answer cases over HTTP, and show a page for people", SERVE),
+    "datasets": ("the named data sets, or the card of one", [text("name", None, "", nargs="?"), JSON]),
+    "methods": ("the methods that can be compared", [JSON]),
+    "bench": ("compare methods: run what is left of a plan, and write a row for each task", BENCH),
+    "bench report": ("one page about the rows of benches, in HTML and Markdown, from the rows alone", BENCH_REPORT),
+}
 
-    for option in fields(ReadOptions):
-        sub.add_argument(f"--{option.name}", metavar=option.metadata["metavar"], help=option.metadata["words"])
+# what --help shows below the options of a command
+EXAMPLES = {
+    "fit": """examples:
+  askwise fit --data thyroid
+  askwise fit cases.csv --target diagnosis --costs costs.csv --average-budget 12 --out model.askwise
+  askwise fit cases.csv --target label --hard-budget 40 --known age,sex --time-limit 5m
+  askwise fit cases.csv --target label --test new_cases.csv
+  askwise fit cases.csv --target label --ids patient --ignore notes,photo --categorical ward
+  askwise fit cases.csv --target label --external our_system --external-needs age,scan
+  askwise fit cases.csv --target label --average-budget 12 --resume        (goes on after Ctrl-C)
 
+files:
+  --costs    CSV with the columns test,cost
+  --setup    CSV with the columns setup,cost,tests    (tests separated by ;)
+  --derived  CSV with the columns test,sources        (separated by ;)
+  --reveals  CSV with the columns test,columns        (separated by ;)
+  --loss     CSV: first column the true class, then one column per decision""",
+    "predict": """examples:
+  askwise predict model.askwise cases.csv --out decisions.csv
+  askwise predict model.askwise cases.csv --ids patient --average-budget 8 --json
+  askwise predict model.askwise large.parquet --out decisions.parquet --engine dask""",
+    "evaluate": """examples:
+  askwise evaluate model.askwise cases.csv --target diagnosis
+  askwise evaluate model.askwise --data thyroid --json""",
+    "frontier": """examples:
+  askwise frontier model.askwise
+  askwise frontier model.askwise --plot curve.svg""",
+    "inspect": """examples:
+  askwise inspect model.askwise
+  askwise inspect model.askwise --json""",
+    "ask": """examples:
+  askwise ask model.askwise --known age=63 --budget 40
+  askwise ask model.askwise --case-id A-17 --trace a17.json
+  askwise ask model.askwise --simulate cases.csv --ids patient""",
+    "export": """examples:
+  askwise export model.askwise --out model.npz
+  askwise export model.askwise --average-budget 8 --out model.onnx""",
+    "report": """examples:
+  askwise report model.askwise --out report
+  askwise report model.askwise --test new_cases.csv --target diagnosis --average-budget 8 --out report
 
-def _cases(sub: Parser) -> None:
-    sub.add_argument("cases", type=Path, nargs="?", help="CSV, Excel (.xlsx) or Parquet file with one row per case")
-    _reading(sub)
-    sub.add_argument("--target", metavar="COLUMN", help="the column that holds the class")
-    sub.add_argument("--data", metavar="NAME", help="a named data set instead of a file; see askwise datasets")
+without --test it shows what the fit measured; a page about benches is made by askwise bench report""",
+    "serve": """examples:
+  askwise serve model.askwise
+  askwise serve thyroid.askwise pima.askwise --port 8080
+  ASKWISE_TOKEN=... askwise serve model.askwise --host 0.0.0.0 --rate 20
 
-
-def _test(sub: Parser) -> None:
-    sub.add_argument("--test", type=Path, metavar="FILE", help="cases to measure on, with the same columns and their classes")
-
-
-def _engine(sub: Parser, words: str) -> None:
-    sub.add_argument("--engine", default="local", metavar="ENGINE", help=words)
-
-
-def _budget(sub: Parser) -> None:
-    sub.add_argument("--average-budget", metavar="B", help="mean cost per case")
-    sub.add_argument("--hard-budget", metavar="B", help="the most that any case may cost")
-    sub.add_argument("--tradeoff", metavar="LAM", help="loss per unit of cost")
-
-
-def _json(sub: Parser) -> None:
-    sub.add_argument("--json", action="store_true", help="print JSON for machines")
-
-
-COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
-    "fit": ("learn a policy from past cases", _fit),
-    "predict": ("buy and decide for new cases", _predict),
-    "evaluate": ("measure a model on cases whose classes are known", _evaluate),
-    "ask": ("decide one case, question by question, or simulate that for the rows of a file", _ask),
-    "export": ("write a model for NumPy alone (.npz) or for onnxruntime (.onnx)", _export),
-    "frontier": ("what each amount of money buys", _frontier),
-    "inspect": ("what is in a model file", _inspect),
-    "report": ("the report of a model: what money buys, which tests are bought, paths, results on test cases", _report),
-    "serve": ("answer cases over HTTP, and show a page for people", _serve),
-    "datasets": ("the named data sets, or the card of one", _datasets),
-    "methods": ("the methods that can be compared", _json),
-    "bench": ("compare methods: run what is left of a plan, and write a row for each task", _bench),
-    "bench report": ("one page about the rows of benches, in HTML and Markdown, from the rows alone", _bench_report),
+the page is at http://127.0.0.1:8000/, the JSON API is described at http://127.0.0.1:8000/docs""",
+    "datasets": """examples:
+  askwise datasets
+  askwise datasets thyroid""",
+    "methods": """examples:
+  askwise methods""",
+    "bench": """examples:
+  askwise bench plan.toml
+  askwise bench plan.toml --processes 8 --out rows.jsonl
+  askwise bench plan.toml --dry-run
+  askwise bench plan.toml --engine dask://10.0.0.5:8786
+  askwise bench report plan.jsonl                       (a page about the rows)""",
+    "bench report": """examples:
+  askwise bench report plan.jsonl
+  askwise bench report small.jsonl large.jsonl --out comparison.html --against family""",
 }

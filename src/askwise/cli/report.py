@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from askwise.cli.measuring import on_test_cases
+from askwise.cli.evaluate import on_test_cases
 from askwise.cli.options import model_of
 from askwise.errors import InputError
 from askwise.reports.model_report import beside, write_pictures

@@ -10,10 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from askwise.cli.cases import ids_of
-from askwise.cli.decisions import joined_tests
-from askwise.cluster import engines
-from askwise.cluster.engines import LOCAL
+from askwise import cluster
+from askwise.cli.options import ids_of
 from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, RowError
 from askwise.facade import Model, load
@@ -21,7 +19,7 @@ from askwise.model.file import as_bytes
 from askwise.tables.external import Recorded
 from askwise.tables.read_options import OPTIONS, ReadOptions
 from askwise.tables.reading import read_table, rows_of, unreadable
-from askwise.texts import split
+from askwise.texts import joined, split
 
 BATCH = 65_536  # rows that are decided at a time
 
@@ -33,14 +31,13 @@ class Part:
     file: str
     group: int
     first: int  # row of the file, counted from 0
-    rows: int
 
 
 def decisions(model: Model, cases: Path, ids: str | None, engine: str, read_options: ReadOptions) -> Iterator[Any]:
     """Frames with the decisions for all cases, in their order."""
     parts = parts_of(cases)
     if parts is None:
-        if engine != LOCAL:
+        if engine != cluster.LOCAL:
             raise InputError(
                 f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
                 "leave --engine out, or save the cases as Parquet"
@@ -48,7 +45,7 @@ def decisions(model: Model, cases: Path, ids: str | None, engine: str, read_opti
         with rows_of(cases, read_options):
             return iter([decided(model, read_table(cases, [*model.encoding.text, ids], read_options), ids)])
     read_options.refuse(OPTIONS, cases.name, "text and .xlsx files")
-    if engine == LOCAL:
+    if engine == cluster.LOCAL:
         return (frame for part in parts for frame in scored(model, part, ids))
     return _on_cluster(model, parts, ids, engine)
 
@@ -64,26 +61,21 @@ def decided(model: Model, table: Any, ids: str | None) -> Any:
     return frame
 
 
-# ---------------------------------------------------------------------- Parquet
-
-
 def parts_of(cases: Path) -> list[Part] | None:
     """The row groups of a Parquet file, or of all those in a folder, by name; None for other tables."""
     if cases.is_dir():
         files = sorted(cases.glob("*.parquet"))
         if not files:
             raise InputError(f"there is no Parquet file in the folder {str(cases)!r}; name a file, or a folder of .parquet files")
+    elif cases.is_file() and cases.name.lower().endswith(".parquet"):
+        files = [cases]
     else:
-        files = [cases] if cases.is_file() and cases.name.lower().endswith(".parquet") else []
-    if not files:
         return None
     parts: list[Part] = []
     for file in files:
         with _opened(file) as parquet:
             sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
-        for i, rows in enumerate(sizes):
-            if rows:
-                parts.append(Part(str(file.resolve()), i, sum(sizes[:i]), rows))
+        parts += [Part(str(file.resolve()), i, sum(sizes[:i])) for i, rows in enumerate(sizes) if rows]
     if not parts:
         raise InputError(f"the file {cases.name!r} has no rows")
     return parts
@@ -130,22 +122,17 @@ def _frames(part: Part, needed: list[str]) -> Iterator[Any]:
             yield batch.to_pandas().reset_index(drop=True)
 
 
-# ---------------------------------------------------------------------- on a cluster
-
-
 def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -> Iterator[Any]:
     """The decisions of all parts in their order. The model is sent once; workers read the file themselves."""
     import pandas
 
-    from askwise.cluster.client import connected, in_order
-
-    with connected(engines.checked(engine), engines.cores()) as cluster:
-        sent = cluster.send(as_bytes(model))
+    with cluster.connected(cluster.checked(engine), cluster.cores()) as workers:
+        sent = workers.send(as_bytes(model))
 
         def submit(part: Part) -> Any:
-            return cluster.submit(score_on_worker, sent, asdict(part), ids)
+            return workers.submit(score_on_worker, sent, asdict(part), ids)
 
-        for i, result in in_order(cluster.results(parts, submit, span=2)):
+        for i, result in cluster.in_order(workers.results(parts, submit, span=2)):
             if isinstance(result, InputError):
                 raise result
             if isinstance(result, Exception):
@@ -163,6 +150,11 @@ def score_on_worker(model: Path, part: dict[str, Any], ids: str | None) -> bytes
         raise InputError(f"a worker finds no file {part['file']!r}; it must be where all workers can read it")
     frames = [joined_tests(frame) for frame in scored(_loaded(model), Part(**part), ids)]
     return bytes(pandas.concat(frames, ignore_index=True).to_parquet(index=False))
+
+
+def joined_tests(frame: Any) -> Any:
+    """Each tuple of tests as one text, separated by ;"""
+    return frame.assign(tests=[joined(tests) for tests in frame["tests"]])
 
 
 @lru_cache(maxsize=2)

@@ -1,9 +1,10 @@
-"""A Dask cluster as whoever gives it work sees it. Data goes to each worker once; a job of a worker that dies runs elsewhere."""
+"""Work on a Dask cluster, or in several processes of this machine. Dask is imported here and nowhere else, when it is needed."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from askwise.cluster.engines import DASK, ONE_THREAD
 from askwise.errors import InputError
 from askwise.files import write_whole
 
+LOCAL, DASK = "local", "dask"
+ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # set to 1 where processes share the cores
 RETRIES = 3  # of a job that could not be begun; Dask itself runs those of a worker that died again
 AHEAD = 2  # jobs for each thread of the cluster that are handed over at a time
 KEPT = 8  # files of data on a worker
@@ -28,6 +30,20 @@ QUICK = {
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.admin.tick.interval": "1s",
 }
+
+
+def checked(engine: str) -> str:
+    """One of the words that name an engine."""
+    if engine not in (LOCAL, DASK) and not re.fullmatch(r"dask://[^/\s]+:\d+", engine):
+        raise InputError(
+            f"the engine is {engine!r}; it must be 'local', 'dask' for a cluster on this machine, or dask://HOST:PORT"
+        )
+    return engine
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -62,17 +78,14 @@ def connected(engine: str, processes: int) -> Iterator[Cluster]:
 
 
 class Cluster:
-    """Takes data and functions, and gives results as they come."""
+    """Takes data, which goes to each worker once, and functions; a job of a worker that dies runs elsewhere."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
 
     def send(self, data: bytes) -> Any:
-        """A handle of data that workers get when they need it, from each other once one has it.
-
-        It goes out as a job, not by `scatter`: what is scattered is lost with the worker that has it, and scattering waits for
-        ever for a worker that dies meanwhile.
-        """
+        """A handle of data that workers get when they need it, from each other once one has it. It goes out as a job: what is
+        scattered is lost with the worker that has it, and `scatter` waits for ever for a worker that dies meanwhile."""
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # it is meant
@@ -83,22 +96,19 @@ class Cluster:
         return self.client.submit(_call, function, sent, sent.key, arguments, pure=False, retries=retries)
 
     def results(self, jobs: Sequence[Any], submit: Callable[[Any], Any], span: int | None = None) -> Iterator[tuple[int, Any]]:
-        """Number and result of each job, or the exception that it came to, in the order in which they end.
-
-        `submit(job)` gives a future. A few jobs are handed over at a time; with `span`, none that is so many rounds ahead of the
-        first one that has not ended.
-        """
+        """Number and result of each job, or the exception that it came to, in the order in which they end. `submit(job)` gives a
+        future. A few are handed over at a time; with `span`, none that is so many rounds ahead of the first that runs."""
         from distributed import as_completed
 
         todo, running, ended = deque(range(len(jobs))), dict[Any, int](), as_completed()
 
-        def near(most: int) -> bool:
-            """Whether the next job is not too far ahead of the first that runs."""
-            return span is None or todo[0] - min(running.values(), default=todo[0]) < span * most
+        def ahead() -> int:
+            """By how many the next job is ahead of the first that runs."""
+            return todo[0] - min(running.values(), default=todo[0])
 
         while todo or running:
             most = AHEAD * max(sum(self.client.nthreads().values()), 1)
-            while todo and len(running) < most and near(most):
+            while todo and len(running) < most and (span is None or ahead() < span * most):
                 i = todo.popleft()
                 try:
                     future = submit(jobs[i])
@@ -137,12 +147,8 @@ def _same(data: bytes) -> bytes:
 
 
 def _call(function: Callable[..., Any], data: bytes, name: str, arguments: tuple[Any, ...]) -> Any:
-    """Calls a function with the file of the data, and its other arguments."""
-    return function(_file_of(data, name), *arguments)
-
-
-def _file_of(data: bytes, name: str) -> Path:
-    """A file with the data, where the worker keeps its files, which Dask removes when it ends; only the latest few are kept."""
+    """Calls a function with a file of the data, and its other arguments. The file is where the worker keeps its files, which Dask
+    removes when it ends; only the latest few are kept."""
     from distributed import get_worker
 
     path = Path(get_worker().local_directory) / f"askwise-{name}"
@@ -150,8 +156,7 @@ def _file_of(data: bytes, name: str) -> Path:
         os.utime(path)
     else:
         write_whole(path, data)
-    # every thread may be about to read one
-    most = max(KEPT, 2 * get_worker().state.nthreads)
+    most = max(KEPT, 2 * get_worker().state.nthreads)  # every thread may be about to read one
     for old in sorted(path.parent.glob("askwise-*"), key=lambda p: p.stat().st_mtime)[:-most]:
         old.unlink(missing_ok=True)
-    return path
+    return function(path, *arguments)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from askwise.components.subset_classifier import Belief, BestNetworks, Masked, Pace, PickedCases, Picking, SubsetLearner, counts
+from askwise.components.subset_classifier import Belief, Masked, PickedCases, Picking, SubsetLearner, counts
 from askwise.components.torch_state import own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
@@ -26,7 +26,7 @@ def problem(rows=200, holes=0.0, seed=0, **more) -> Problem:
 
 def learner(of: Problem, steps=300) -> SubsetLearner:
     with own_torch(0, 1):
-        return SubsetLearner(of, of, Pace(0, steps), 0)
+        return SubsetLearner(of, of, 0, steps, 0)
 
 
 def lacking_means_well(of_free=False) -> Problem:
@@ -129,26 +129,6 @@ def test_counts_grow():
     assert counts(np.ones(3, bool)) == [0]
 
 
-def test_phases_last_their_share_of_the_steps():
-    pace = Pace(0, 100)
-    first, second = list(pace.phase(0.3)), list(pace.phase(1.0))
-    assert len(first) == 30
-    assert len(second) == 70
-    assert first[:2] == [0, 1 / 30]
-
-
-def test_the_best_is_kept():
-    network = Masked(problem().schema, 2)
-    best = BestNetworks((network,))
-    bias = network.layers[-1].bias
-    for loss, value in ((3.0, 1.0), (1.0, 2.0), (2.0, 3.0)):
-        torch.nn.init.constant_(bias, value)
-        best.see(loss)
-    assert best.bad == 1
-    best.restore()
-    assert bias.tolist() == [2, 2]
-
-
 @pytest.mark.parametrize("more", [{}, {"known": ["a"]}, {"holes": 0.4}])
 def test_cases_in_progress_hold_only_what_they_can(more):
     data = problem(100, **more)
@@ -175,7 +155,7 @@ def test_more_tests_than_are_picked_can_still_be_bought_all():
     X = rng.normal(size=(40, 70))
     X[3, 5] = np.nan
     problem = Problem.build(schema, X, rng.integers(2, size=40))
-    learner = SubsetLearner(problem, problem, Pace(1, 2), 0)
+    learner = SubsetLearner(problem, problem, 1, 2, 0)
     (policy,) = learner.everything()
     done = rollout(problem, policy, None)
     assert (done.mask == problem.available).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from askwise.components.subset_classifier import Belief, Masked, Pace, PickedCases, SubsetLearner
+from askwise.components.subset_classifier import Belief, Masked, PickedCases, SubsetLearner
 from askwise.components.torch_state import own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.episode import measure, rollout
@@ -38,7 +38,7 @@ def test_picks_are_legal_and_at_random_with_epsilon():
 def test_what_a_test_brought_is_the_drop_of_the_log_loss():
     data = twice(50)
     with own_torch(0, 1):
-        learner = SubsetLearner(data, data, Pace(0, 20), 0)
+        learner = SubsetLearner(data, data, 0, 20, 0)
         live = PickedCases(learner, 20)
         picked = np.where(live.legal(), learner.rng.random((20, 4)), -1).argmax(1)
         bound, drop = dime.brought(learner, live, picked)

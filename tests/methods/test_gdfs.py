@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askwise.components.subset_classifier import Masked, Pace, PickedCases, SubsetLearner
+from askwise.components.subset_classifier import Masked, PickedCases, SubsetLearner
 from askwise.components.torch_state import own_torch
 from askwise.core.episode import measure, rollout
 from askwise.core.problem import Problem, Schema
@@ -20,7 +20,7 @@ def which(rows: int, seed: int = 0) -> Problem:
 
 
 def set_up(data: Problem) -> tuple[SubsetLearner, Masked, PickedCases]:
-    learner = SubsetLearner(data, data, Pace(0, 20), 0)
+    learner = SubsetLearner(data, data, 0, 20, 0)
     return learner, Masked(data.schema, 4).eval(), PickedCases(learner)
 
 

@@ -7,6 +7,7 @@
 - imputation: gaps of training data filled by guesses, to compare with
 - torch_state: torch's random numbers and threads, borrowed and given back
 - networks: layers, inputs and averaged weights of torch networks
+- pace: how long networks learn, and how the best of them are kept
 - numpy_layers: linear layers in NumPy
 - encoders: encoders of the user's own
 - subset_classifier: a classifier of any set of tests, and the policy that picks one test after the other

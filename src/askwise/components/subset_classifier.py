@@ -8,9 +8,8 @@ what is at stake in them, and in the probabilities that come out this is undone,
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +19,7 @@ from torch.nn import functional
 
 from askwise.components.boosting import loss_scales, unweighted
 from askwise.components.networks import inputs
+from askwise.components.pace import BestNetworks, Pace, set_rate
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
@@ -27,7 +27,7 @@ from askwise.core.cases import Cases, State
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem, Schema
-from askwise.core.sampling import some_rows
+from askwise.core.sampling import random_sets, some_rows
 
 
 @dataclass(frozen=True)
@@ -170,54 +170,11 @@ def counts(free: Bools, longest: int = SETTINGS.longest) -> list[int]:
     return sorted({*numbers, most})
 
 
-class Pace:
-    """How long phases of learning last: by steps where their number is given, otherwise by time."""
-
-    def __init__(self, seconds: float, steps: int | None = None) -> None:
-        self.seconds, self.steps = seconds, steps
-        self.began, self.upto = time.monotonic(), 0.0
-
-    def phase(self, upto: float) -> Iterator[float]:
-        """Before each step, how much of this phase is over. At its end the share `upto` of everything is."""
-        share, self.upto = upto - self.upto, upto
-        start, step = time.monotonic(), 0
-        length = max(self.began + upto * self.seconds - start, 1e-9)
-        while True:
-            if self.steps is not None:
-                done = step / max(1, round(share * self.steps))
-            else:
-                done = min((time.monotonic() - start) / length, step / SETTINGS.fewest_steps)
-            if done >= 1:
-                return
-            yield done
-            step += 1
-
-
-@dataclass(eq=False)
-class BestNetworks:
-    """Networks as they were when they did best."""
-
-    networks: tuple[Masked, ...]
-    loss: float = np.inf
-    bad: int = 0  # looks since then
-    kept: list[dict[str, Tensor]] = field(default_factory=list)
-
-    def see(self, loss: float) -> None:
-        self.bad += 1
-        if not self.kept or loss < self.loss:
-            self.loss, self.bad = loss, 0
-            self.kept = [{name: v.clone() for name, v in n.state_dict().items()} for n in self.networks]
-
-    def restore(self) -> None:
-        for network, state in zip(self.networks, self.kept, strict=True):
-            network.load_state_dict(state)
-
-
 class SubsetLearner:
     """Teaches a masked classifier, first any sets of tests, then those that cases in progress come to hold. Gaps are `filled`."""
 
-    def __init__(self, problem: Problem, validation: Problem, pace: Pace, seed: int) -> None:
-        self.lacking, self.pace = lacking(problem), pace
+    def __init__(self, problem: Problem, validation: Problem, seconds: float, steps: int | None, seed: int) -> None:
+        self.lacking, self.pace = lacking(problem), Pace(seconds, steps, SETTINGS.fewest_steps)
         self.problem = problem = filled(problem.trainable(), seed)
         self.rng = np.random.default_rng(seed)
         self.X, self.y = torch.from_numpy(problem.X), torch.from_numpy(np.asarray(problem.y))
@@ -229,7 +186,7 @@ class SubsetLearner:
 
     def any_sets(self, problem: Problem, row: Ints) -> Bools:
         """B, F: sets of random size; small ones are more frequent, since tests are bought one by one."""
-        mask: Bools = self.rng.random((len(row), problem.schema.n_tests)) < self.rng.random((len(row), 1)) ** 2
+        mask = random_sets(len(row), problem.schema.n_tests, self.rng)
         mask |= self.free & ~lost(self.lacking, len(row), self.rng)
         return mask if problem.known is None else mask | problem.known[row]
 
@@ -321,8 +278,3 @@ class PickedCases:
 
     def _take_free(self) -> None:
         self.mask |= self.legal() & (self.cases.test_cost() == 0)
-
-
-def set_rate(adam: torch.optim.Optimizer, rate: float) -> None:
-    for group in adam.param_groups:
-        group["lr"] = rate

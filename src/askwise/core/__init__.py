@@ -8,7 +8,7 @@ costs: what a set of tests costs, in exact arithmetic
 rows: rows of values, made into arrays or refused
 labels: classes and their numbers
 losses: what mistakes cost, and how much rows and classes count
-sampling: draws that do not depend on the batch
+sampling: draws of rows, of sets of tests, and for cases
 problem: what is decided, what can be bought, and the rows it is learned from
 budget: what may be spent
 cases: cases in progress; what a policy may see of them, and what may be done

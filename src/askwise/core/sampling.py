@@ -1,11 +1,11 @@
-"""Draws that do not depend on the batch: some of many rows, and one number for each case."""
+"""Draws: some of many rows, sets of tests, and numbers for cases that do not depend on the batch."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askwise.core.arrays import Array, Doubles, Ints
+from askwise.core.arrays import Array, Bools, Doubles, Ints
 
 
 def some_rows(n: int, most: int, seed: int) -> Ints:
@@ -13,6 +13,11 @@ def some_rows(n: int, most: int, seed: int) -> Ints:
     if not most or n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def random_sets(n: int, tests: int, rng: np.random.Generator) -> Bools:
+    """n, F: sets of tests of random size; small ones are more frequent, since tests are bought one by one."""
+    return rng.random((n, tests)) < rng.random((n, 1)) ** 2
 
 
 def hash_cases(what: Array, chunk: int = 4096) -> NDArray[np.uint64]:

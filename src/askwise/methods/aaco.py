@@ -16,7 +16,6 @@ unless all cases know them; so a plan may seem cheaper than it is to a case that
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from torch.nn import functional
 
 from askwise.components.boosting import loss_scales, unweighted
 from askwise.components.networks import inputs, soft_update, stack
+from askwise.components.pace import BestNetworks, Pace, set_rate
 from askwise.components.prefixes import decide
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
@@ -37,7 +37,7 @@ from askwise.core.cases import Cases, State
 from askwise.core.missingness import filled
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
-from askwise.core.sampling import some_rows
+from askwise.core.sampling import random_sets, some_rows
 from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 
@@ -66,11 +66,11 @@ SETTINGS = AacoSettings()
 
 def masked_classifier(problem: Problem, validation: Problem, seconds: float, seed: int, steps: int | None = None) -> Classifier:
     """p(y | any tests): one network of [x ⊙ m, m], trained on random sets of tests for `seconds` or `steps`."""
-    rng, began, scales = np.random.default_rng(seed), time.monotonic(), loss_scales(problem)
+    rng, scales = np.random.default_rng(seed), loss_scales(problem)
     schema, width = problem.schema, TrainConfig.for_size(len(problem), problem.schema.n_tests).width
 
     def draw(of: Problem, row: Ints) -> tuple[torch.Tensor, torch.Tensor]:
-        mask = rng.random((len(row), schema.n_tests)) < rng.random((len(row), 1)) ** 2
+        mask = random_sets(len(row), schema.n_tests, rng)
         cases = Cases(of, row, mask if of.known is None else mask | of.known[row], None)
         return inputs(cases.values(), cases.mask), torch.from_numpy(np.asarray(of.y)[row])
 
@@ -83,23 +83,24 @@ def masked_classifier(problem: Problem, validation: Problem, seconds: float, see
     held_out, truth = draw(validation, some_rows(len(validation), 5_000, seed))
     weight = torch.from_numpy(scales[truth.numpy()]).float()
     adam = torch.optim.Adam(network.parameters(), SETTINGS.rate, fused=True)
-    best, kept, step, looks, done = np.inf, {}, 0, 0, 0.0
-    while done < 1:
-        adam.param_groups[0]["lr"] = SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.02))
+    best, measured = BestNetworks((mean,)), 0
+
+    @torch.inference_mode()
+    def measure() -> None:
+        best.see(float((functional.cross_entropy(mean(held_out), truth, reduction="none") * weight).mean()))
+
+    for done in Pace(seconds, steps).phase(1.0):
+        if int(SETTINGS.measurements * done) > measured:
+            measured = int(SETTINGS.measurements * done)
+            measure()
+        set_rate(adam, SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.02)))
         observed, y = draw(problem, problem.draw(SETTINGS.batch, rng))
         adam.zero_grad()
         functional.cross_entropy(network(observed), y).backward()  # type: ignore[no-untyped-call]
         adam.step()
         soft_update(mean, network, SETTINGS.follows)
-        step += 1
-        done = step / steps if steps is not None else (time.monotonic() - began) / max(seconds, 1e-9)
-        if int(SETTINGS.measurements * done) > looks:
-            looks = int(SETTINGS.measurements * done)
-            with torch.inference_mode():
-                now = float((functional.cross_entropy(mean(held_out), truth, reduction="none") * weight).mean())
-            if now < best:
-                best, kept = now, {name: v.clone() for name, v in mean.state_dict().items()}
-    mean.load_state_dict(kept)
+    measure()
+    best.restore()
 
     @torch.inference_mode()
     def classify(values: Floats, mask: Bools) -> Doubles:
@@ -204,7 +205,7 @@ def candidates(F: int, most: int, rng: np.random.Generator) -> Bools:
     if most + len(first) >= 2**F:
         every = (np.arange(2**F)[:, None] >> np.arange(F) & 1).astype(bool)
         return np.concatenate([first, every[every.sum(1) > 1]])
-    return np.concatenate([first, rng.random((most, F)) < rng.random((most, 1)) ** 2])
+    return np.concatenate([first, random_sets(most, F, rng)])
 
 
 def _blocks(n: int, numbers_each: int) -> list[slice]:

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from askwise.components.boosting import ClassShares, loss_scales, row_weights, unweighted
 from askwise.components.networks import stack
+from askwise.components.pace import BestNetworks, set_rate
 from askwise.components.prefixes import Classifier, Stage, affordable, lengths_of, prefix_policies
 from askwise.components.static_order import free_tests, ridge_order
 from askwise.components.torch_state import own_torch
@@ -80,10 +81,10 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
     with own_torch(seed):
         network = nn.Sequential(stack(len(columns), width), nn.Linear(width, problem.schema.n_classes))
     adam = torch.optim.Adam(network.parameters(), SETTINGS.rate, fused=True)
-    best, kept, bad, window, step = np.inf, {}, 0, max(50, min(len(y) // SETTINGS.batch, 500)), 0
-    while bad < 15:
+    best, window, step = BestNetworks((network,)), max(50, min(len(y) // SETTINGS.batch, 500)), 0
+    while best.bad < 15:
         done = min((time.monotonic() - began) / max(seconds, 1e-9), step / SETTINGS.fewest_steps)
-        adam.param_groups[0]["lr"] = SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.01))
+        set_rate(adam, SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.01)))
         rows = torch.from_numpy(rng.integers(len(y), size=SETTINGS.batch))
         adam.zero_grad()
         error = (functional.cross_entropy(network(X[rows]), y[rows], reduction="none") * weight[rows]).mean()
@@ -92,13 +93,10 @@ def _network(problem: Problem, validation: Problem, columns: np.ndarray, seconds
         step += 1
         if step % window == 0 or done >= 1:
             with torch.inference_mode():
-                now = float((functional.cross_entropy(network(Xv), yv, reduction="none") * wv).mean())
-            bad += 1
-            if now < best:
-                best, bad, kept = now, 0, {name: v.clone() for name, v in network.state_dict().items()}
+                best.see(float((functional.cross_entropy(network(Xv), yv, reduction="none") * wv).mean()))
         if done >= 1:
             break
-    network.load_state_dict(kept)
+    best.restore()
 
     @torch.inference_mode()
     def classify(values: Floats) -> np.ndarray:

@@ -24,18 +24,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from askwise.components.pace import BestNetworks, set_rate
 from askwise.components.subset_classifier import SETTINGS as SUBSET
-from askwise.components.subset_classifier import (
-    Belief,
-    BestNetworks,
-    Masked,
-    Pace,
-    PickedCases,
-    Picking,
-    SubsetLearner,
-    counts,
-    set_rate,
-)
+from askwise.components.subset_classifier import Belief, Masked, PickedCases, Picking, SubsetLearner, counts
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.budget import Budget
@@ -113,7 +104,7 @@ def points(
     costs = problem.schema.costs
     alone = np.asarray(costs.money(costs.alone), float)
     with own_torch(seed, threads):
-        learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
+        learner = SubsetLearner(problem, validation, seconds, steps, seed)
         learner.pretrain(SETTINGS.alone)
         everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         value = Masked(problem.schema, problem.schema.n_tests).eval()

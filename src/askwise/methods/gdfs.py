@@ -22,8 +22,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from askwise.components.networks import gumbel_perturbed
+from askwise.components.pace import BestNetworks, set_rate
 from askwise.components.subset_classifier import SETTINGS as SUBSET
-from askwise.components.subset_classifier import BestNetworks, Masked, Pace, PickedCases, Picking, SubsetLearner, counts, set_rate
+from askwise.components.subset_classifier import Masked, PickedCases, Picking, SubsetLearner, counts
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
@@ -72,7 +73,7 @@ def points(
 ) -> list[Policy]:
     """A policy for each of several numbers of tests, and all. With `steps` it learns for so many, however long they take."""
     with own_torch(seed, threads):
-        learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
+        learner = SubsetLearner(problem, validation, seconds, steps, seed)
         learner.pretrain(SETTINGS.alone)
         everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         selector = Masked(problem.schema, problem.schema.n_tests).eval()

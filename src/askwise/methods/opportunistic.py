@@ -13,7 +13,6 @@ more.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.components.boosting import loss_scales, unweighted
-from askwise.components.networks import Weights, inputs, load_weights, soft_update, weights_of
+from askwise.components.networks import inputs, soft_update
+from askwise.components.pace import BestNetworks, Pace
 from askwise.components.prefixes import decide
 from askwise.components.static_order import free_tests
 from askwise.components.torch_state import own_torch
@@ -33,7 +33,7 @@ from askwise.core.costs import CostFunction
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
-from askwise.core.sampling import some_rows
+from askwise.core.sampling import random_sets, some_rows
 from askwise.frontier.choice import best_for
 from askwise.paper.config import TrainConfig
 from askwise.paper.targets import greedy_action
@@ -204,7 +204,7 @@ class PQTrainer:
         """One gradient step of P and, later than `ALONE`, of Q. `done`: share of the training that is over."""
         self.adam.param_groups[0]["lr"] = SETTINGS.rate * min(1.0, max(2 * (1 - done), 0.02))
         row = self.problem.draw(SETTINGS.batch, self.rng)
-        mask = self.rng.random((SETTINGS.batch, self.schema.n_tests)) < self.rng.random((SETTINGS.batch, 1)) ** 2
+        mask = random_sets(SETTINGS.batch, self.schema.n_tests, self.rng)
         mask |= Cases.start(self.problem, row, None).mask | (self.free & ~lost(self.lacking, SETTINGS.batch, self.rng))
         cases, loss = Cases(self.problem, row, mask, None), torch.zeros(())
         if done >= SETTINGS.alone:
@@ -260,10 +260,10 @@ class PQTrainer:
         q = self.network.values(now).gather(1, torch.from_numpy(test)[:, None])[:, 0]
         return functional.smooth_l1_loss(q, target)
 
-    def policy(self, weights: Weights, dropouts: int) -> Opportunistic:
-        """The policy of some weights, without a budget of its own."""
+    def policy(self, dropouts: int) -> Opportunistic:
+        """That of the averaged networks as they are now, without a budget of its own."""
         network, problem = self._blank(), self.problem
-        load_weights(network, weights)
+        network.load_state_dict(self.mean.state_dict())
         known = np.zeros(self.schema.n_tests, bool) if problem.known is None else np.asarray(problem.known.all(0))
         noise = self._noise(dropouts, 2, 1, generator=torch.Generator().manual_seed(0))
         return Opportunistic(network, noise, self.schema.costs, known, self.schema.first_test, loss_scales(problem), problem.loss)
@@ -295,20 +295,17 @@ def _mean_loss(policy: Opportunistic, validation: Problem) -> float:
 
 def _train(problem: Problem, validation: Problem, seconds: float, seed: int, steps: int | None) -> Opportunistic:
     """For so many steps, or so many seconds; the best of its snapshots on validation rows."""
-    began, trainer, judge = time.monotonic(), PQTrainer(problem, seed), validation.with_loss(problem.loss)
-    best, kept, step, observed = np.inf, weights_of(trainer.mean), 0, 0
-    done = 0.0
-    while done < 1:
-        trainer.step(done)
-        step += 1
-        done = step / steps if steps is not None else (time.monotonic() - began) / max(seconds, 1e-9)
+    trainer, held_out = PQTrainer(problem, seed), validation.with_loss(problem.loss)
+    best, measured = BestNetworks((trainer.mean,)), 0
+    for done in Pace(seconds, steps).phase(1.0):
         share = int(SETTINGS.snapshots * (done - SETTINGS.alone) / (1 - SETTINGS.alone))
-        if share > observed or done >= 1:
-            observed, now = share, weights_of(trainer.mean)
-            lost = _mean_loss(trainer.policy(now, SETTINGS.dropouts), judge)
-            if lost < best:
-                best, kept = lost, now
-    return trainer.policy(kept, SETTINGS.final_dropouts)
+        if share > measured:
+            measured = share
+            best.see(_mean_loss(trainer.policy(SETTINGS.dropouts), held_out))
+        trainer.step(done)
+    best.see(_mean_loss(trainer.policy(SETTINGS.dropouts), held_out))
+    best.restore()
+    return trainer.policy(SETTINGS.final_dropouts)
 
 
 def points(

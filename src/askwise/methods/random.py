@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askwise.components.subset_classifier import Pace, Picking, SubsetLearner, counts
+from askwise.components.subset_classifier import Picking, SubsetLearner, counts
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
@@ -45,7 +45,7 @@ def points(
 ) -> list[Policy]:
     """A policy for each of several numbers of tests, up to `most`. With `steps` it learns for so many, however long they take."""
     with own_torch(seed, threads):
-        learner = SubsetLearner(problem, validation, Pace(seconds, steps), seed)
+        learner = SubsetLearner(problem, validation, seconds, steps, seed)
         learner.pretrain(1.0)
     picks = [Picking(learner.belief, Lots(seed), k, learner.free, problem.loss) for k in counts(learner.free, most)]
     return [*picks, *learner.everything(most)]

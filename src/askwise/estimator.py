@@ -176,8 +176,6 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shown = super()._repr_mimebundle_(**options)
         return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
 
-    # ------------------------------------------------------------------ learning
-
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callable[[Any], None] | None = None, **run: Any
     ) -> CostlyClassifier:
@@ -235,18 +233,9 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         budget = self.budget or Budget()
         if callback is None and self.verbose:
             callback = Progress(self.time_limit, self.unit, every=True)
+        own: dict[str, Any] = {"encoder": self.network, "time_limit": self.time_limit, "callback": callback}
         learned = learn(
-            self.algorithm,
-            ready.problem,
-            ready.validation,
-            budget,
-            self.config,
-            ready.seed,
-            self.n_restarts,
-            encoder=self.network,
-            time_limit=self.time_limit,
-            callback=callback,
-            **run,
+            self.algorithm, ready.problem, ready.validation, budget, self.config, ready.seed, self.n_restarts, **own, **run
         )
         model = Model(
             schema=ready.problem.schema,
@@ -265,8 +254,6 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             family=learned.result.shared,
         )
         return replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation)})
-
-    # ------------------------------------------------------------------ use
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case.

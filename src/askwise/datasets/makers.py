@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from askwise.core.arrays import Array, Floats, Ints
 from askwise.datasets.sources import Source
 from askwise.datasets.turney import turney
 from askwise.errors import InputError
-from askwise.tables.splits import Rows, shuffled, stratified
+from askwise.tables.splits import shuffled, stratified
 
 Fields = dict[str, Any]
+Splits = Callable[[int], list[Ints]]
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -54,21 +56,21 @@ def _thyroid(source: Source) -> Fields:
         history, blood = line[1 : 1 + len(_HISTORY)], line[1 + len(_HISTORY) :][1::2]
         table.append([_CODES[v] if v in _CODES else float(v) for v in history + blood])
         labels.append(line[0])
-    return _with_random_split(table, columns, labels, ("negative", "hypothyroid"), **turney("thyroid", columns, _FTI))
+    return _fields(table, columns, labels, ("negative", "hypothyroid"), **turney("thyroid", columns, _FTI))
 
 
 def _heart(source: Source) -> Fields:
     lines = source.built_in_rows()
     labels = ["healthy" if line[-1].strip() == "0" else "ill" for line in lines]
     table, more = [line[:-1] for line in lines], {"categorical": ("cp", "restecg", "thal"), **turney("heart", _HEART)}
-    return _with_random_split(table, _HEART, labels, ("healthy", "ill"), **more)
+    return _fields(table, _HEART, labels, ("healthy", "ill"), **more)
 
 
 def _hepatitis(source: Source) -> Fields:
     lines = source.built_in_rows()
     table = [["nan" if v == "?" else v for v in line[1:]] for line in lines]
     labels = [{"1": "die", "2": "live"}[line[0]] for line in lines]
-    return _with_random_split(table, _HEPATITIS, labels, ("live", "die"), **turney("hepatitis", _HEPATITIS))
+    return _fields(table, _HEPATITIS, labels, ("live", "die"), **turney("hepatitis", _HEPATITIS))
 
 
 def _pima(source: Source) -> Fields:
@@ -78,7 +80,7 @@ def _pima(source: Source) -> Fields:
         at = _PIMA.index(name)
         X[X[:, at] == 0, at] = np.nan
     labels = [line[-1].strip() for line in lines]
-    return _with_random_split(X, _PIMA, labels, ("negative", "positive"), **turney("pima", _PIMA))
+    return _fields(X, _PIMA, labels, ("negative", "positive"), **turney("pima", _PIMA))
 
 
 def _of_scikit_learn(source: Source) -> Fields:
@@ -88,7 +90,7 @@ def _of_scikit_learn(source: Source) -> Fields:
     classes = stored.target_names.tolist()
     columns = tuple(str(name) for name in stored.feature_names)
     scaling = "one" if source.card.name == "digits" else "columns"
-    return _with_random_split(stored.data, columns, [classes[k] for k in stored.target], tuple(classes), scaling=scaling)
+    return _fields(stored.data, columns, [classes[k] for k in stored.target], tuple(classes), scaling=scaling)
 
 
 def _miniboone(source: Source) -> Fields:
@@ -98,7 +100,7 @@ def _miniboone(source: Source) -> Fields:
     return _particles(X, y, lambda seed: shuffled(np.arange(len(X)), (45_359, 19_439, 64_798), seed))
 
 
-def _particles(X: Floats, y: Ints, splits: Callable[[int], list[Rows]]) -> Fields:
+def _particles(X: Floats, y: Ints, splits: Splits) -> Fields:
     classes = ("background", "signal")
     return _fields(X, tuple(f"p{i}" for i in range(X.shape[1])), _named(y, classes), classes, splits)
 
@@ -137,7 +139,7 @@ def _images(source: Source) -> Fields:
     classes: tuple[Any, ...] = _THINGS if source.card.name == "cifar" else tuple(range(10))
     y = _named(stored["y"], classes) if source.card.name == "cifar" else stored["y"].astype(np.int64)
 
-    def splits(seed: int) -> list[Rows]:
+    def splits(seed: int) -> list[Ints]:
         rest = np.flatnonzero(~test)
         return [*shuffled(rest, (len(rest) - 10_000, 10_000), seed), np.flatnonzero(test)]
 
@@ -156,7 +158,7 @@ def _ann_thyroid(source: Source) -> Fields:
         stored = source.arrays("X", "y", "is_test")
         X, y, test = stored["X"], stored["y"].astype(np.int64), stored["is_test"]
 
-    def splits(seed: int) -> list[Rows]:
+    def splits(seed: int) -> list[Ints]:
         rest = np.flatnonzero(~test)
         return [*(rest[part] for part in stratified(y[rest], (0.8, 0.2), seed)), np.flatnonzero(test)]
 
@@ -169,7 +171,7 @@ def _nhanes(source: Source) -> Fields:
     columns = tuple(str(name) for name in stored["feature_names"])
     classes = ("normal", "prediabetes", "diabetes")
     costs = {name: f"{cost:g}" for name, cost in zip(columns, stored["costs"], strict=True)}
-    return _with_random_split(stored["X"], columns, _named(stored["y"], classes), classes, costs=costs)
+    return _fields(stored["X"], columns, _named(stored["y"], classes), classes, costs=costs)
 
 
 def _diabetes(source: Source) -> Fields:
@@ -177,22 +179,17 @@ def _diabetes(source: Source) -> Fields:
     columns = tuple(f"x{i}" for i in range(stored["X"].shape[1]))
     costs = dict(zip(columns, (str(cost) for cost in stored["costs"]), strict=True))
     classes = tuple(np.unique(stored["y"]).tolist())
-    return _with_random_split(stored["X"], columns, stored["y"], classes, (0.7, 0.15, 0.15), costs=costs)
-
-
-def _with_random_split(
-    X: Any, columns: tuple[str, ...], y: Any, classes: tuple[Any, ...], shares: tuple[float, ...] = (0.6, 0.2, 0.2), **more: Any
-) -> Fields:
-    """The fields of a set without an official split."""
-    data = X if isinstance(X, np.ndarray) else np.array(X, np.float64)
-    labels = np.asarray(y)
-    return _fields(data, columns, labels, classes, lambda seed: stratified(labels, shares, seed), **more)
+    splits = partial(stratified, stored["y"], (0.7, 0.15, 0.15))
+    return _fields(stored["X"], columns, stored["y"], classes, splits, costs=costs)
 
 
 def _fields(
-    X: Array, columns: tuple[str, ...], y: Array, classes: tuple[Any, ...], splits: Callable[[int], list[Rows]], **more: Any
+    X: Any, columns: tuple[str, ...], y: Any, classes: tuple[Any, ...], splits: Splits | None = None, **more: Any
 ) -> Fields:
-    return {"X": X, "columns": columns, "y": y, "classes": classes, "splits": splits, **more}
+    """`splits`: None where there is no official split; then the rows are drawn by class."""
+    data, labels = X if isinstance(X, np.ndarray) else np.array(X, np.float64), np.asarray(y)
+    drawn = splits or (lambda seed: stratified(labels, (0.6, 0.2, 0.2), seed))
+    return {"X": data, "columns": columns, "y": labels, "classes": classes, "splits": drawn, **more}
 
 
 def _named(codes: Array, classes: Sequence[str]) -> Array:

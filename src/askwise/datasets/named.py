@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.core.arrays import Array
+from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.datasets.cards import CARDS, Card, cards
 from askwise.datasets.makers import MAKERS
@@ -20,7 +20,7 @@ from askwise.datasets.sources import Source
 from askwise.errors import InputError, did_you_mean
 from askwise.tables.cells import label
 from askwise.tables.frames import import_pandas
-from askwise.tables.splits import Rows, Split, split
+from askwise.tables.splits import Split, split
 
 __all__ = ["Card", "Raw", "cards", "load", "raw"]
 
@@ -34,7 +34,7 @@ class Raw:
     columns: tuple[str, ...]
     y: Array  # N: values from `classes`
     classes: tuple[Any, ...]
-    splits: Callable[[int], list[Rows]]  # from a seed, the rows for training, validation and test
+    splits: Callable[[int], list[Ints]]  # from a seed, the rows for training, validation and test
     costs: dict[str, Any] | None = None  # None: 1 for each
     setup: dict[str, tuple[Any, list[str]]] | None = None
     derived: dict[str, list[str]] | None = None

@@ -35,7 +35,11 @@ def about_fit(X: Any, classes: Array, categorical: Collection[str], apart: bool,
     yield from about_rows(rows, apart)
     yield from about_target(classes, rows)
     yield from about_columns(X, categorical)
-    yield from about_time(seconds)
+    if seconds == 0:
+        yield (
+            "the time limit is 0, so training ends where it begins, and the model has learned next to nothing; leave the limit "
+            "out to let the size of the data decide, or give at least a minute"
+        )
 
 
 def about_columns(X: Any, categorical: Collection[str] = ()) -> Iterator[str]:
@@ -144,13 +148,4 @@ def about_rows(n: int, apart: bool) -> Iterator[str]:
         yield (
             "there are too few rows of some class to keep some of each apart; collect more of it, or leave the class out, and do "
             f"not rely on the accuracy that is shown{where}"
-        )
-
-
-def about_time(seconds: float | None) -> Iterator[str]:
-    """Whether a time limit leaves any time."""
-    if seconds == 0:
-        yield (
-            "the time limit is 0, so training ends where it begins, and the model has learned next to nothing; leave the limit "
-            "out to let the size of the data decide, or give at least a minute"
         )

@@ -151,12 +151,6 @@ class Encoding:
         taken = set(self.columns)
         return {part.name: [part.name] if part.kind != CATEGORY else _category_names(part, taken) for part in self.parts}
 
-    def reveals_of(self, name: str) -> list[str]:
-        """The columns of the engine that one column of the table becomes."""
-        if name not in self.reveals:
-            raise InputError(f"a test reveals the column {name!r}, which does not exist; {did_you_mean(name, self.columns)}")
-        return self.reveals[name]
-
     @property
     def engine_columns(self) -> list[str]:
         """The columns of the matrix that `transform` makes."""

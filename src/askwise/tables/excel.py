@@ -38,16 +38,11 @@ def read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptio
         )
     if any(len(row) < len(names) or None in row for row in table):
         _refuse_formulas(file, options)
-    columns = [[row[i] if i < len(row) else None for row in table] for i in range(len(names))]
-    frame = pandas.DataFrame(
-        {
-            name: pandas.Series(column, dtype=None if any(v is not None for v in column) else float)
-            for name, column in zip(names, columns, strict=True)
-        }
-    )
-    decimals.settle(
-        frame, text, options.decimal, decimals.marks_in(frame, text), lambda row: f"row {line_of(file, row, options)}"
-    )
+    columns = {name: [row[i] if i < len(row) else None for row in table] for i, name in enumerate(names)}
+    empty = [name for name, column in columns.items() if all(value is None for value in column)]
+    frame = pandas.DataFrame(columns).astype(dict.fromkeys(empty, float))
+    marks = decimals.marks_in(frame, text)
+    decimals.settle(frame, text, options.decimal, marks, lambda row: f"row {line_of(file, row, options)}")
     return frame
 
 

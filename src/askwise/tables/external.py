@@ -51,8 +51,7 @@ class Recorded:
         if self.column not in table.names:
             none = f"there is no column {self.column!r} in the data, where the answers of the existing classifier are"
             raise InputError(f"{none}; {did_you_mean(self.column, table.names)}")
-        answers: list[Any] = np.asarray(table[self.column], dtype=object).tolist()
-        return answers
+        return list(np.asarray(table[self.column], dtype=object))
 
     def check(self, answers: Sequence[Any], rows: Ints, classes: Sequence[Any]) -> None:
         """Refuses an answer that is missing or no class. The engine cannot be told that a case has none: only tests can lack."""

@@ -11,10 +11,8 @@ import numpy as np
 from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.core.problem import Problem, Schema
-from askwise.errors import InputError
+from askwise.errors import InputError, did_you_mean
 from askwise.tables.encoding import Encoding
-
-Rows = Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +24,12 @@ class Split:
     test: Problem
 
 
-def stratified(y: Array, shares: tuple[float, ...], seed: int) -> list[Rows]:
+def stratified(y: Array, shares: tuple[float, ...], seed: int) -> list[Ints]:
     """Rows in parts of the given shares, each class spread over all parts alike."""
     if abs(sum(shares) - 1) > 1e-9:
         raise InputError(f"the shares of a split are {shares}; they must add up to 1")
     rng = np.random.default_rng(seed)
-    parts: list[list[Rows]] = [[] for _ in shares]
+    parts: list[list[Ints]] = [[] for _ in shares]
     for label in np.unique(y):
         rows = rng.permutation(np.flatnonzero(y == label))
         cuts = np.round(np.cumsum(shares)[:-1] * len(rows)).astype(int)
@@ -40,7 +38,7 @@ def stratified(y: Array, shares: tuple[float, ...], seed: int) -> list[Rows]:
     return [np.sort(np.concatenate(part)) for part in parts]
 
 
-def shuffled(rows: Rows, sizes: Sequence[int], seed: int) -> list[Rows]:
+def shuffled(rows: Ints, sizes: Sequence[int], seed: int) -> list[Ints]:
     """The rows in random parts of the given sizes."""
     if sum(sizes) != len(rows):
         raise InputError(f"the parts of a split have {' + '.join(map(str, sizes))} rows; they must add up to {len(rows)}")
@@ -56,8 +54,12 @@ def schema_of(
     `external_needs`: tests, or columns that tests reveal.
     """
     spec = CostSpec.of(costs)
-    tests = {test: [column for name in names for column in encoding.reveals_of(name)] for test, names in spec.reveals.items()}
     owner = {name: test for test, names in spec.reveals.items() for name in names}
+    for name in owner:
+        if name not in encoding.reveals:
+            meant = did_you_mean(name, encoding.columns)
+            raise InputError(f"a test reveals the column {name!r}, which does not exist; {meant}")
+    tests = {test: [column for name in names for column in encoding.reveals[name]] for test, names in spec.reveals.items()}
     for name, columns in encoding.reveals.items():
         if name in owner:
             continue
@@ -69,7 +71,7 @@ def schema_of(
 
 
 def split(
-    X: Mapping[str, Array], y: Array, classes: Sequence[Any], rows: Sequence[Rows], costs: Any, class_weight: Any, **fit: Any
+    X: Mapping[str, Array], y: Array, classes: Sequence[Any], rows: Sequence[Ints], costs: Any, class_weight: Any, **fit: Any
 ) -> Split:
     """Problems of three lists of rows of a dict of columns; all three are judged by the losses of the training rows.
 

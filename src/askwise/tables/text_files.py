@@ -88,9 +88,6 @@ def _records(lines: Any, separator: str) -> Iterator[tuple[int, list[str]]]:
         begins = reader.line_num + 1
 
 
-# ---------------------------------------------------------------------- encodings
-
-
 def _decoded(file: Path, options: ReadOptions, work: Callable[[str], T], quiet: bool = False) -> T:
     """What `work` makes of a file in its encoding: the given one, the one its first bytes mark, UTF-8, or Western Europe's."""
     name = options.encoding or _marked(file)
@@ -151,9 +148,6 @@ def _western(file: Path) -> str:
             "give it with --encoding, such as latin-1, cp1250 or utf-16, or save the file as UTF-8"
         )
     return example
-
-
-# ---------------------------------------------------------------------- columns
 
 
 def _parsing(file: Path, options: ReadOptions, encoding: str) -> dict[str, Any]:

@@ -41,11 +41,11 @@ def make_client(models):
 
     from askwise.web.app import create_app
     from askwise.web.logs import Log
-    from askwise.web.settings import Limits, Settings
+    from askwise.web.settings import Limits, ServiceSettings
 
     def make(limits=None, of=models, **settings):
         log = Log(io.StringIO(), settings.get("log_values", False))
-        chosen = Settings(Limits(**{"rate": 0, **(limits or {})}), **{"local": False, **settings})
+        chosen = ServiceSettings(Limits(**{"rate": 0, **(limits or {})}), **{"local": False, **settings})
         return Client(create_app(of, chosen, log), log.stream)
 
     return make

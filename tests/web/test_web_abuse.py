@@ -15,7 +15,7 @@ from askwise.errors import InputError
 from askwise.web import connections, request_guard, view
 from askwise.web.clients import digits, forwarded
 from askwise.web.logs import Log, Metrics
-from askwise.web.settings import Limits, Settings, checked_proxies, checked_token, is_trusted
+from askwise.web.settings import Limits, ServiceSettings, checked_proxies, checked_token, is_trusted
 from askwise.web.turns import WAITING, Turns
 
 NEXT = "/api/models/patients/next"
@@ -367,7 +367,7 @@ def test_a_refusal_waits_a_moment_while_others_ask_and_only_then(monkeypatch):
     async def send(message):
         sent.append(message)
 
-    gate = request_guard.RequestGuard(nothing_here, Settings(), Log(stream=io.StringIO()), metrics)
+    gate = request_guard.RequestGuard(nothing_here, ServiceSettings(), Log(stream=io.StringIO()), metrics)
     scope = {"type": "http", "method": "GET", "path": "/x", "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}
     asyncio.run(gate({**scope}, None, send))
     assert waited == []

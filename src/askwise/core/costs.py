@@ -173,7 +173,8 @@ class CostFunction:
     def _opened(self, carried_out: Bools) -> Bools:
         if not self.member.shape[1]:
             return np.zeros((len(carried_out), 0), bool)
-        opened: Bools = carried_out.astype(np.float32) @ self.member.astype(np.float32) > 0
+        with np.errstate(invalid="ignore"):  # some BLAS kernels raise the flag for numbers that are all 0 or 1
+            opened: Bools = carried_out.astype(np.float32) @ self.member.astype(np.float32) > 0
         return opened
 
     def marginal(self, paid: Paid) -> Ints:

@@ -13,6 +13,7 @@ from askwise.core.arrays import Bools, Doubles, Ints
 from askwise.core.cases import Cases
 from askwise.core.missingness import lost
 from askwise.core.problem import Problem, Schema
+from askwise.core.sampling import random_sets
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, FamilyConfig
 
@@ -105,7 +106,7 @@ class StateSampler:
         mask = mask ^ (rng.random((n, F), dtype=np.float32) < config.flip_share * rng.random((n, 1), dtype=np.float32) ** 2)
         share = config.random_set_share if DESIGN.candidates < F else config.random_set_share_few
         any_set = np.flatnonzero(rng.random(n) < share)
-        mask[any_set] = rng.random((len(any_set), F)) < rng.random((len(any_set), 1)) ** 2
+        mask[any_set] = random_sets(len(any_set), F, rng)
         if problem.available is not None:
             mask &= problem.available[row]
             # a set without some test must not be known only from rows that lack it

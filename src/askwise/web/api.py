@@ -26,7 +26,7 @@ from askwise.web import bodies
 from askwise.web.bodies import CaseBody, ErrorBody
 from askwise.web.clients import address
 from askwise.web.logs import Log, Metrics
-from askwise.web.settings import Settings
+from askwise.web.settings import ServiceSettings
 from askwise.web.turns import Turns
 
 AnyCase = TypeVar("AnyCase", bound=PartialCase)
@@ -50,7 +50,7 @@ class Service:
     """What the routes share."""
 
     models: dict[str, LearnedModel]
-    settings: Settings
+    settings: ServiceSettings
     log: Log
     metrics: Metrics
     turns: Turns = field(init=False)

@@ -16,16 +16,16 @@ from askwise.model.model import LearnedModel
 from askwise.web import api, bodies, page
 from askwise.web.logs import Log, Metrics
 from askwise.web.request_guard import MACHINES, RequestGuard
-from askwise.web.settings import Settings
+from askwise.web.settings import ServiceSettings
 
 WORDS = "Which test to buy next for a case, and when to stop and decide. Send all answers so far, get the next question."
 
 
-def create_app(models: dict[str, LearnedModel], settings: Settings | None = None, log: Log | None = None) -> RequestGuard:
+def create_app(models: dict[str, LearnedModel], settings: ServiceSettings | None = None, log: Log | None = None) -> RequestGuard:
     """The whole service as an ASGI application."""
     if not models:
         raise InputError("there is no model to serve; name one or more files")
-    settings = settings or Settings(local=False)
+    settings = settings or ServiceSettings(local=False)
     log = log or Log(values=settings.log_values)
     service = api.Service(models, settings, log, Metrics())
     app = FastAPI(title="askwise", version=__version__, description=WORDS, docs_url=None, redoc_url=None, openapi_url=None)
@@ -67,7 +67,7 @@ def _explained(request: Request, status: int, words: str) -> Response:
     return page.error(status, words)
 
 
-def _schema(app: FastAPI, settings: Settings) -> dict[str, Any]:
+def _schema(app: FastAPI, settings: ServiceSettings) -> dict[str, Any]:
     schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, extra = models_json_schema(
         [(bodies.CaseBody, "validation"), (bodies.BatchBody, "validation")], ref_template="#/components/schemas/{model}"

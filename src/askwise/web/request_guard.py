@@ -16,7 +16,7 @@ from typing import Any
 
 from askwise.web.clients import SAFE, Rate, Refused, address, check_host, check_origin, digits, forwarded, method
 from askwise.web.logs import Log, Metrics
-from askwise.web.settings import Settings
+from askwise.web.settings import ServiceSettings
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -53,7 +53,7 @@ def cookie_for(token: str) -> str:
 class RequestGuard:
     """See the top of this file."""
 
-    def __init__(self, app: App, settings: Settings, log: Log, metrics: Metrics) -> None:
+    def __init__(self, app: App, settings: ServiceSettings, log: Log, metrics: Metrics) -> None:
         self.app, self.settings, self.log, self.metrics = app, settings, log, metrics
         self.rate = Rate(settings.limits.rate)
         self.cookie = None if settings.token is None else cookie_for(settings.token)

@@ -19,13 +19,13 @@ from askwise.web.app import create_app
 from askwise.web.connections import AT_ONCE, BACKLOG, Connection, Crowd, Server, enough_files
 from askwise.web.logs import Forward, Log
 from askwise.web.request_guard import RequestGuard
-from askwise.web.settings import Limits, Settings, checked_proxies, checked_token, is_loopback, load_models
+from askwise.web.settings import Limits, ServiceSettings, checked_proxies, checked_token, is_loopback, load_models
 
 PATIENCE = 5  # seconds that requests in progress get at the end
 HEAD = 16 << 10  # bytes of the head of a request
 
 
-def config_of(app: RequestGuard, host: str, port: int, settings: Settings, log: Log) -> uvicorn.Config:
+def config_of(app: RequestGuard, host: str, port: int, settings: ServiceSettings, log: Log) -> uvicorn.Config:
     """How uvicorn is to behave."""
     crowd = Crowd(settings.limits, settings.proxies, app.metrics, log)
     return uvicorn.Config(
@@ -68,7 +68,7 @@ def serve(options: argparse.Namespace) -> None:
     log = Log(values=options.log_values)
     models = load_models(options.models)
     local = is_loopback(options.host) and not proxies  # a proxy hands on the names that others know
-    settings = Settings(limits, token, local, options.log_values, options.echo, proxies)
+    settings = ServiceSettings(limits, token, local, options.log_values, options.echo, proxies)
     app = create_app(models, settings, log)
     with listening(options.host, options.port) as sock:
         port = sock.getsockname()[1]

@@ -37,7 +37,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServiceSettings:
     """How a service behaves."""
 
     limits: Limits = Limits()

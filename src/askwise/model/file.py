@@ -64,12 +64,8 @@ def _load_again(model: LearnedModel, path: Path) -> None:
     """What was written for a model is that model."""
     external = None if isinstance(model.external, Recorded) else model.external
     again = load(path, external=external, network=model.encoder)
-    if _identity(again) != _identity(model):
+    if any(getattr(again, name) != getattr(model, name) for name in ("fingerprint", "budget", "trained_for", "unit")):
         raise StateError(f"{str(path)!r} is not the model that was written")
-
-
-def _identity(model: LearnedModel) -> tuple[Any, ...]:
-    return model.fingerprint, model.budget, model.trained_for, model.unit
 
 
 def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
@@ -124,13 +120,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
     """The inverse of `_packed`."""
     needs = arrays.get("external_needs")
     external = _external(card, needs, external, path)
-    if card["custom_encoder"] != (network is not None):
-        raise StateError(
-            f"{path!r} was fitted with{'' if card['custom_encoder'] else 'out'} a custom encoder; "
-            f"{'pass it as network=' if card['custom_encoder'] else 'leave network= out'}"
-        )
-    parts = {name: arrays[f"costs/{name}"] for name in COST_ARRAYS}
-    costs = CostFunction(**parts, unit=file_checks.fraction(card["cost_unit"]))
+    _check_handed_over(path, "a custom encoder", "network", card["custom_encoder"], network)
+    costs = CostFunction(**{n: arrays[f"costs/{n}"] for n in COST_ARRAYS}, unit=file_checks.fraction(card["cost_unit"]))
     classes = file_checks.class_names(card["classes"], card["class_type"])
     schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], costs, needs)
     file_checks.check_arrays(arrays, schema, network is not None)
@@ -158,16 +149,18 @@ def _external(card: dict[str, Any], needs: Any, external: Any, path: str) -> Any
     if column is not None:
         must(isinstance(column, str) and needs is not None, "recorded answers have a column, and need some tests")
         if external is not None:
-            raise StateError(
-                f"{path!r} takes the answers of an existing classifier from the column {column!r}; leave external= out"
-            )
+            recorded = f"takes the answers of an existing classifier from the column {column!r}"
+            raise StateError(f"{path!r} {recorded}; leave external= out")
         external = Recorded(column, [test for test, needed in zip(card["tests"], needs, strict=True) if needed])
-    if (needs is not None) != (external is not None):
-        raise StateError(
-            f"{path!r} was fitted with{'' if needs is not None else 'out'} an existing classifier; "
-            f"{'pass it as external=' if needs is not None else 'leave external= out'}"
-        )
+    _check_handed_over(path, "an existing classifier", "external", needs is not None, external)
     return external
+
+
+def _check_handed_over(path: str, what: str, argument: str, needed: bool, value: Any) -> None:
+    """Whether `load` was given what a model was fitted with, and nothing else."""
+    if needed != (value is not None):
+        words = f"with {what}; pass it as {argument}=" if needed else f"without {what}; leave {argument}= out"
+        raise StateError(f"{path!r} was fitted {words}")
 
 
 def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_network: bool) -> tuple[Point, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -60,10 +61,9 @@ def learn(
         # the time limit of the paper's algorithm is that of each part of a training
         earlier = None if resume is None else seconds_of(resume[1]) if algorithm == "family" else 0.0
         callback.begin(restarts, earlier)
-    run = _run(algorithm)
-    results = [
-        run(problem, validation, budget, config, seed + i, callback=callback, resume=resume, **options) for i in range(restarts)
-    ]
+    run = import_module(f"askwise.{algorithm}.run").run  # only now: it loads torch
+    more = {"callback": callback, "resume": resume, **options}
+    results = [run(problem, validation, budget, config, seed + i, **more) for i in range(restarts)]
     best: TrainingResult[Any] = max(results, key=lambda result: result.score)
     facts = {
         "algorithm": algorithm,
@@ -80,17 +80,6 @@ def learn(
     }
     areas = [[r.step, r.area] for r in best.history if r.area is not None]
     return Learned(best, {**facts, "areas": areas} if areas else facts)
-
-
-def _run(algorithm: str) -> Callable[..., TrainingResult[Any]]:
-    """Imported only now: it loads torch."""
-    if algorithm == "paper":
-        from askwise.paper import run as paper
-
-        return paper.run
-    from askwise.family import run as family
-
-    return family.run
 
 
 def versions() -> dict[str, str]:

@@ -63,7 +63,8 @@ class Provider:
             raise InputError(f"timeout is {self.timeout!r}; it must be a number of seconds above 0, or None")
         if not (_is_number(self.wait) and 0 <= self.wait < threading.TIMEOUT_MAX):
             raise InputError(f"wait is {self.wait!r}; it must be a number of seconds, 0 or more")
-        if not isinstance(self.failures, (tuple, list)) or not all(_is_exception(each) for each in self.failures):
+        listed = isinstance(self.failures, (tuple, list))
+        if not listed or not all(isinstance(each, type) and issubclass(each, BaseException) for each in self.failures):
             raise InputError(f"failures is {self.failures!r}; it must be a tuple of exceptions such as (OSError,)")
 
     @property
@@ -81,14 +82,14 @@ class Provider:
         of our loops or tasks, instead of being told to the caller, as an error that says so."""
         if isinstance(raised, Unavailable):
             return raised
+        if isinstance(raised, TimeoutError) and not str(raised):
+            return Failed(f"no answer in {self.timeout:g} s" if self.timeout else "no answer in time")
         if isinstance(raised, (TimeoutError, *self.failures)):
-            return Failed(_reason(raised, self))
+            return Failed(_words(raised))
         ends = isinstance(raised, (StopIteration, StopAsyncIteration)) or not isinstance(raised, Exception)
         if ends and not isinstance(raised, (KeyboardInterrupt, SystemExit)):
-            what = f"{type(raised).__name__}: {raised}".removesuffix(": ")
-            raise ProviderError(
-                f"the provider of {test!r} raised {what}; it must return a result, or Unavailable if there is none"
-            ) from raised
+            words = f"the provider of {test!r} raised {_words(raised)}"
+            raise ProviderError(f"{words}; it must return a result, or Unavailable if there is none") from raised
         raise raised
 
 
@@ -111,13 +112,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _is_exception(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseException)
-
-
-def _reason(error: BaseException, provider: Provider) -> str:
-    if isinstance(error, TimeoutError) and not str(error):
-        return f"no answer in {provider.timeout:g} s" if provider.timeout else "no answer in time"
+def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
@@ -130,24 +125,13 @@ def _not_called() -> Failed:
 Outcome = tuple[bool, Any]  # whether it returned, and what it returned or raised
 
 
-_lock = threading.Lock()
-_late: set[Future[Outcome]] = set()  # the calls of this process that go on although nobody waits for them any longer
+# the calls of this process that go on although nobody waits for them any longer; adding, discarding and copying are atomic
+_late: set[Future[Outcome]] = set()
 
 
 def _give_up(call: Future[Outcome]) -> None:
-    with _lock:
-        _late.add(call)
-    call.add_done_callback(_ended)
-
-
-def _ended(call: Future[Outcome]) -> None:
-    with _lock:
-        _late.discard(call)
-
-
-def _still_late() -> set[Future[Outcome]]:
-    with _lock:
-        return set(_late)
+    _late.add(call)
+    call.add_done_callback(_late.discard)
 
 
 def _has_room(running: int, workers: int) -> bool:
@@ -255,7 +239,7 @@ class _CallQueue:
             return
         until = min([self.blocked, *(end for _, _, end in self.running.values()), *(at for at, _, _ in list(self.later)[:1])])
         left = None if until == math.inf else max(until - time.monotonic(), 0.0)
-        others = _still_late() if self.blocked < math.inf else set()
+        others = _late.copy() if self.blocked < math.inf else set()
         if self.running or others:
             wait({*self.running, *others}, left, FIRST_COMPLETED)
         else:
@@ -329,7 +313,8 @@ async def _awaited(provider: Provider, argument: Any) -> Outcome:
         answer = await asyncio.wait_for(provider.function(argument), provider.timeout)
         return _outcome(_listed, answer) if provider.batch else (True, answer)
     except asyncio.CancelledError as error:
-        if _cancelled():  # not by the provider: it is all of this that is to end
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # not by the provider: it is all of this that is to end
             raise
         return False, error
     except BaseException as error:
@@ -356,16 +341,11 @@ async def _room(provider: Provider, limit: CallLimit) -> bool:
         left = ends - time.monotonic()
         if left <= 0:
             return False
-        late = [asyncio.wrap_future(call) for call in _still_late()]
+        late = [asyncio.wrap_future(call) for call in _late.copy()]
         await (asyncio.wait(late, timeout=left, return_when=asyncio.FIRST_COMPLETED) if late else asyncio.sleep(0))
         for each in late:  # nobody else waits for these
             each.cancel()
     return True
-
-
-def _cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _spread(results: Any, cases: list[Any]) -> list[Any]:
@@ -373,9 +353,8 @@ def _spread(results: Any, cases: list[Any]) -> list[Any]:
     if isinstance(results, (Failed, Unavailable)) or results is Unavailable:
         return [results] * len(cases)
     if not isinstance(results, list):
-        raise InputError(
-            f"a provider gave {type(results).__name__!r} for {len(cases)} cases; it must give a list with a result for each"
-        )
+        what = f"{type(results).__name__!r} for {len(cases)} cases"
+        raise InputError(f"a provider gave {what}; it must give a list with a result for each")
     if len(results) != len(cases):
         raise InputError(f"a provider gave {len(results)} results for {len(cases)} cases; it must give one for each")
     return results

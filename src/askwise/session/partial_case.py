@@ -15,7 +15,7 @@ import numpy as np
 from askwise.core.budget import Budget
 from askwise.core.costs import exact
 from askwise.core.sampling import hash_cases, uniform
-from askwise.errors import FREE, UNDO, InputError, StateError, quoted
+from askwise.errors import FREE, UNDO, InputError, quoted
 from askwise.model.model import LearnedModel
 
 LONGEST = 1000  # characters of a case's name
@@ -123,20 +123,6 @@ class PartialCase:
         self._log.append({"do": "undo"})
         self._changed()
         return dict(entry)
-
-    def repeat(self, event: Mapping[str, Any]) -> None:
-        """One event of a record."""
-        match event["do"]:
-            case "tell":
-                self.tell(event["test"], event["value"], paid=event["paid"], outside=event["outside"])
-            case "refuse":
-                self.refuse(event["test"])
-            case "undo":
-                self.undo()
-            case "stop":
-                PartialCase.stop(self)
-            case other:
-                raise StateError(f"there is no event {other!r}")
 
     def _tell(self, test: str, value: Any, paid: bool, outside: bool | None) -> None:
         outside = self._may_be_outside(test) if outside is None else outside

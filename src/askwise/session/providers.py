@@ -8,7 +8,7 @@ tried, and whether it takes a list of cases at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,9 +44,13 @@ class _OpenCase:
     failures: dict[str, str] = field(default_factory=dict)
     vain: list[str] = field(default_factory=list)
 
+    def decided(self) -> Decided:
+        step, bought, vain = self.session.next(), tuple(self.session.answers), tuple(self.vain)
+        assert step.probability is not None
+        return Decided(self.session, step.decision, step.probability, step.cost, bought, vain, self.failures)
+
 
 Request = tuple[str, list[_OpenCase]]  # a test, and who needs it
-Rounds = Generator[list[Request], list[list[Any]], None]
 
 
 def decide(model: LearnedModel, case: Any, providers: Mapping[str, Any], **more: Any) -> Decided:
@@ -72,11 +76,8 @@ def decide_many(
     """
     work = _OpenCases(model, providers, cases, workers, **more)
     must_be_plain(work.providers.values())
-    rounds = work.rounds()
-    requests = next(rounds, None)
-    while requests is not None:
-        results = [fetch(work.providers[test], [c.case for c in cases], workers, test) for test, cases in requests]
-        requests = _next(rounds, results)
+    while requests := work.requests():
+        work.take(requests, [fetch(work.providers[test], [c.case for c in needy], workers, test) for test, needy in requests])
     return work.decided()
 
 
@@ -85,23 +86,13 @@ async def decide_many_async(
 ) -> list[Decided]:
     """`decide_many` with providers that may be async functions; others run in threads. workers: so many calls at once."""
     work, limit = _OpenCases(model, providers, cases, workers, **more), CallLimit(workers)
-    rounds = work.rounds()
-    requests = next(rounds, None)
-    while requests is not None:
-        waiting = (fetch_async(work.providers[test], [c.case for c in cases], limit, test) for test, cases in requests)
+    while requests := work.requests():
+        waiting = (fetch_async(work.providers[test], [c.case for c in needy], limit, test) for test, needy in requests)
         results = await asyncio.gather(*waiting, return_exceptions=True)  # all calls end, also if one raises something
         for error in (each for each in results if isinstance(each, BaseException)):
             raise error
-        requests = _next(rounds, results)
+        work.take(requests, results)
     return work.decided()
-
-
-def _next(rounds: Rounds, results: list[Any]) -> list[Request] | None:
-    """What is needed next; None if everything is decided."""
-    try:
-        return rounds.send(results)
-    except StopIteration:  # of the generator: what a provider raises does not come this far
-        return None
 
 
 def _of_one(more: dict[str, Any]) -> dict[str, Any]:
@@ -149,58 +140,53 @@ class _OpenCases:
             if values is not None and len(values) != len(every):
                 raise InputError(f"{what} is given for {len(values)} of {len(every)} cases; give one for each")
         self.cases = [
-            self._case(model, i, case, budget=budget, **{name: values[i] for name, values in own.items() if values is not None})
+            self._case(model, i, case, {"budget": budget, **{k: values[i] for k, values in own.items() if values is not None}})
             for i, case in enumerate(every)
         ]
+        self.active = self.cases  # those that are not decided yet
 
-    def _case(
-        self,
-        model: LearnedModel,
-        i: int,
-        case: Any,
-        known: Mapping[str, Any] | None = None,
-        refused: Iterable[str] = (),
-        **more: Any,
-    ) -> _OpenCase:
-        case_id = more.get("case_id")
+    def _case(self, model: LearnedModel, i: int, case: Any, own: dict[str, Any]) -> _OpenCase:
+        """One case, with the arguments of a `Session` that are its own."""
+        case_id, known, refused = own.get("case_id"), own.pop("known", None), own.pop("refused", ())
         name = f"case {i if case_id is None else case_id!r}"
         fields = case if isinstance(case, Mapping) else {}
-        there = {test: fields[test] for test in model.form.tests if test in fields and test not in self.providers}
-        there = {test: value for test, value in there.items() if not missing(value)}
+        without = [test for test in model.form.tests if test not in self.providers]
+        there = {test: fields[test] for test in without if test in fields and not missing(fields[test])}
         there |= known or {}
-        gone = [test for test in model.form.tests if test not in self.providers and test not in there]
+        gone = [test for test in without if test not in there]
         gone += [test for test in refused if test not in gone]
         with _naming(name):
-            session = Session(model, there, refused=gone, outside=self.outside, **more)
+            session = Session(model, there, refused=gone, outside=self.outside, **own)
         key = case if case_id is None else case_id
         if self.cache is not None and not isinstance(key, Hashable):
             raise InputError("a cache needs to know the case again; give a case_id for each case")
         return _OpenCase(case, session, key, name)
 
-    def rounds(self) -> Rounds:
-        """Yields what is needed next, and takes the results."""
-        active = self.cases
-        while active:
+    def requests(self) -> list[Request]:
+        """What must be fetched next; nothing, if everything is decided. What is in the cache is told on the way."""
+        while self.active:
             wanted: dict[str, list[_OpenCase]] = {}
-            for case, step in zip(active, Session.next_many([c.session for c in active]), strict=True):
+            for case, step in zip(self.active, Session.next_many([c.session for c in self.active]), strict=True):
                 if step.test is not None:
                     wanted.setdefault(step.test, []).append(case)
-            active = [case for cases in wanted.values() for case in cases]
-            fetched = [(test, self._unknown(test, cases)) for test, cases in wanted.items()]
-            fetched = [(test, cases) for test, cases in fetched if cases]
-            if fetched:
-                for (test, cases), results in zip(fetched, (yield fetched), strict=True):
-                    for case, result in zip(cases, results, strict=True):
-                        self._take(case, test, result)
+            self.active = [case for cases in wanted.values() for case in cases]
+            if self.cache is not None:
+                wanted = {test: self._unknown(test, cases, self.cache) for test, cases in wanted.items()}
+            if requests := [(test, cases) for test, cases in wanted.items() if cases]:
+                return requests
+        return []
 
-    def _unknown(self, test: str, cases: list[_OpenCase]) -> list[_OpenCase]:
+    def _unknown(self, test: str, cases: list[_OpenCase], cache: MutableMapping[Any, Any]) -> list[_OpenCase]:
         """Those whose results are not in the cache; the others are told."""
-        cache = self.cache
-        if cache is None:
-            return cases
         for case in (cached := [c for c in cases if (test, c.key) in cache]):
             self._take(case, test, cache[test, case.key])
         return [case for case in cases if case not in cached]
+
+    def take(self, requests: list[Request], results: list[Any]) -> None:
+        """What was fetched."""
+        for (test, cases), values in zip(requests, results, strict=True):
+            for case, value in zip(cases, values, strict=True):
+                self._take(case, test, value)
 
     def _take(self, case: _OpenCase, test: str, result: Any) -> None:
         failed = isinstance(result, Failed)
@@ -216,15 +202,7 @@ class _OpenCases:
             self.cache[test, case.key] = result
 
     def decided(self) -> list[Decided]:
-        return [self._decided(case) for case in self.cases]
-
-    def _decided(self, case: _OpenCase) -> Decided:
-        step = case.session.next()
-        if step.decision is None or step.probability is None:
-            raise RuntimeError(f"{case.name} is not decided, but nothing is asked for it any more")
-        return Decided(
-            case.session, step.decision, step.probability, step.cost, tuple(case.session.answers), tuple(case.vain), case.failures
-        )
+        return [case.decided() for case in self.cases]
 
 
 @contextmanager

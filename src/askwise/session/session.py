@@ -85,13 +85,14 @@ class Session(PartialCase):
 
     def trace(self) -> dict[str, Any]:
         """All that happened, for JSON; `replay` makes the same session of it."""
-        last = self._step
+        last, most = self._step, self.most
         return {
             "format": TRACE,
             "model": self.model.fingerprint,
             "case_id": self.case_id,
             "at": self.model.budget.to_dict(),
-            "budget": self._exact_budget(),
+            # a number if it is exactly that, otherwise a ratio such as "1/3", so that what was paid fits it again
+            "budget": self.budget if most is None or Fraction(str(float(most))) == most else str(most),
             "unit": self.model.unit,
             "draw": {"number": self.draw, "share": self.model.blend.share, "follows": int(self.second)},
             "known": {test: self._values[self.model.form.tests[test]] for test in self._start},
@@ -103,12 +104,6 @@ class Session(PartialCase):
             "decision": None if last is None else last.decision,
             "probability": None if last is None else last.probability,
         }
-
-    def _exact_budget(self) -> float | str | None:
-        """The budget for JSON: a number if it is exactly that, otherwise a ratio such as "1/3", so that what was paid fits it
-        again."""
-        most = self.most
-        return self.budget if most is None or Fraction(str(float(most))) == most else str(most)
 
     def _events(self) -> list[dict[str, Any]]:
         """The log, with what each answer cost and whether it had been asked for."""
@@ -159,7 +154,17 @@ class Session(PartialCase):
         return session
 
     def repeat(self, event: Mapping[str, Any]) -> None:
-        if event["do"] in ("ask", "decide"):
-            self.next()
-        else:
-            super().repeat(event)
+        """One event of a record."""
+        match event["do"]:
+            case "ask" | "decide":
+                self.next()
+            case "tell":
+                self.tell(event["test"], event["value"], paid=event["paid"], outside=event["outside"])
+            case "refuse":
+                self.refuse(event["test"])
+            case "undo":
+                self.undo()
+            case "stop":
+                super().stop()
+            case other:
+                raise StateError(f"there is no event {other!r}")

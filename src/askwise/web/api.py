@@ -6,10 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
-from urllib.parse import quote
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -25,11 +22,10 @@ from askwise.texts import encoded
 from askwise.web import bodies
 from askwise.web.bodies import CaseBody, ErrorBody
 from askwise.web.clients import address
-from askwise.web.logs import Log, Metrics
+from askwise.web.logs import Metrics
 from askwise.web.settings import ServiceSettings
 from askwise.web.turns import Turns
 
-AnyCase = TypeVar("AnyCase", bound=PartialCase)
 LARGE = 16 << 10  # bytes of a case; reading and computing more than this is long work
 AT_ONCE = 16  # cases of a batch between two rests
 
@@ -45,41 +41,25 @@ class Missing(InputError):
     """There is nothing of that name."""
 
 
-@dataclass
 class Service:
     """What the routes share."""
 
-    models: dict[str, LearnedModel]
-    settings: ServiceSettings
-    log: Log
-    metrics: Metrics
-    turns: Turns = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.turns = Turns(lambda: self.metrics.begun - self.turns.begun)
+    def __init__(self, models: dict[str, LearnedModel], settings: ServiceSettings, metrics: Metrics) -> None:
+        self.models, self.settings, self.metrics = models, settings, metrics
+        self.turns = Turns(lambda: metrics.begun - self.turns.begun)
+        self.summaries = [summary(name, model) for name, model in models.items()]
+        self.cards = {name: card(name, model) for name, model in models.items()}
 
     async def long(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
         """What takes long is done in turns, beside the event loop."""
         return await self.turns.run(address(request.scope), work, *arguments)
 
-    def model(self, name: str) -> LearnedModel:
-        model = self.models.get(name)
-        if model is None:
-            raise Missing(f"there is no model {name[:60]!r}; {did_you_mean(name[:60], self.models)}")
-        return model
-
     def asked(self, request: Request) -> tuple[str, LearnedModel]:
         """The model that a path names."""
-        name = request.path_params["model"]
-        return name, self.model(name)
-
-    @cached_property
-    def summaries(self) -> list[dict[str, Any]]:
-        return [summary(name, model) for name, model in self.models.items()]
-
-    @cached_property
-    def cards(self) -> dict[str, dict[str, Any]]:
-        return {name: card(name, model) for name, model in self.models.items()}
+        (name,) = request.path_params.values()
+        if name not in self.models:
+            raise Missing(f"there is no model {name[:60]!r}; {did_you_mean(name[:60], self.models)}")
+        return name, self.models[name]
 
     def saw(self, request: Request, body: Any) -> None:
         """Case values, for the log, if they are asked for."""
@@ -150,11 +130,11 @@ class StepBatcher:
                 done.set_result(step)
 
 
-def case_of(kind: type[AnyCase], model: LearnedModel, body: CaseBody) -> AnyCase:
+def case_of(model: LearnedModel, body: CaseBody) -> Session:
     """The case that a request brings."""
-    case = kind(model, **body.arguments)
+    case = Session(model, **body.arguments)
     if body.stop:
-        case.stop()
+        case.repeat({"do": "stop"})  # without computing what comes next
     return case
 
 
@@ -166,13 +146,13 @@ def batch_of(model: LearnedModel, requests: list[CaseBody | ErrorBody], breathe:
     """The next steps of many cases, computed together. A case that cannot be used gets its sentence; the others go on."""
     answers: list[dict[str, Any]] = []
     for first in range(0, len(requests), AT_ONCE):
-        cases: list[PartialCase | ErrorBody] = []
+        cases: list[Session | ErrorBody] = []
         for body in requests[first : first + AT_ONCE]:
             try:
-                cases.append(body if isinstance(body, ErrorBody) else case_of(PartialCase, model, body))
+                cases.append(body if isinstance(body, ErrorBody) else case_of(model, body))
             except InputError as error:
                 cases.append(ErrorBody(error=reworded(error, WORDS)))
-        steps = iter(next_steps([case for case in cases if isinstance(case, PartialCase)]))
+        steps = iter(next_steps([case for case in cases if isinstance(case, Session)]))
         answers += [case.model_dump() if isinstance(case, ErrorBody) else answer_of(case, next(steps)) for case in cases]
         breathe()
     return answers
@@ -183,45 +163,39 @@ def to_json(data: Any, status: int = 200, **headers: str) -> Response:
     return Response(encoded(text), status, headers, media_type="application/json")
 
 
-def _takes(model: type, examples: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI words for a body that is read by hand."""
-    ref = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": ref, "examples": examples}}}}
+MEANING = {
+    401: "The token is missing or wrong.",
+    404: "There is no such model.",
+    408: "The request did not arrive in time.",
+    413: "The request is too large.",
+    415: "The body is not application/json.",
+    421: "The service does not answer under this name.",
+    422: "Something in it cannot be used.",
+    429: "Too many requests.",
+}
+WRONG = (404, 408, 413, 415, 422)  # what may be wrong with a body
 
 
-def _gives(model: type, words: str, *errors: int, example: Any = None) -> dict[int | str, dict[str, Any]]:
-    meaning = {
-        401: "The token is missing or wrong.",
-        404: "There is no such model.",
-        408: "The request did not arrive in time.",
-        413: "The request is too large.",
-        415: "The body is not application/json.",
-        422: "Something in it cannot be used.",
-        429: "Too many requests.",
-        421: "The service does not answer under this name.",
-    }
-    body = {} if example is None else {"content": {"application/json": {"example": example}}}
-    return {
-        200: {"model": model, "description": words, **body},
-        **{n: {"model": ErrorBody, "description": meaning[n]} for n in (*errors, 401, 421, 429)},
-    }
+def _gives(model: type, words: str, *errors: int) -> dict[int | str, dict[str, Any]]:
+    means = {200: words, **{status: MEANING[status] for status in (*errors, 401, 421, 429)}}
+    return {status: {"model": model if status == 200 else ErrorBody, "description": text} for status, text in means.items()}
 
 
 def examples_of(models: dict[str, LearnedModel]) -> tuple[dict[str, Any], Any]:
     """A case of the first model with its answer, so that what the documentation shows is real."""
     model = next(iter(models.values()))
-    case: dict[str, Any] = {"case_id": "A-17"}
     start = PartialCase(model, case_id="A-17")
     first = answer_of(start, next_steps([start])[0])
-    examples = {"start": {"summary": "Nothing is known yet", "value": case}}
     test = first["test"] or model.schema.tests[0]
     fields = model.form.fields(test)
-    value = {f.column: _typical(f) for f in fields}
-    answered = {**case, "answers": {test: value if len(fields) > 1 else value[fields[0].column]}}
-    examples["answered"] = {"summary": f"The result of {test}", "value": answered}
-    examples["refused"] = {"summary": f"{test} is not available", "value": {**case, "refused": [test]}}
-    examples["budget"] = {"summary": "At most this much for this case", "value": {**case, "budget": model.expected["cost"]}}
-    return examples, first
+    value = {f.column: _typical(f) for f in fields} if len(fields) > 1 else _typical(fields[0])
+    sent: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        ("start", "Nothing is known yet", {}),
+        ("answered", f"The result of {test}", {"answers": {test: value}}),
+        ("refused", f"{test} is not available", {"refused": [test]}),
+        ("budget", "At most this much for this case", {"budget": model.expected["cost"]}),
+    )
+    return {name: {"summary": words, "value": {"case_id": "A-17", **more}} for name, words, more in sent}, first
 
 
 def _typical(field: Any) -> Any:
@@ -236,40 +210,30 @@ def _typical(field: Any) -> Any:
 
 def routes(service: Service) -> APIRouter:
     """All routes under /api, and those for machines that watch."""
-    router = APIRouter()
+    router, path = APIRouter(), "/api/models/{model}"
     examples, first = examples_of(service.models)
-    one, path = next(iter(service.models)), "/api/models/{model}"
-    wrong = (404, 408, 413, 415, 422)
+    many = {"many": {"summary": "Two cases", "value": {"cases": [examples[name]["value"] for name in ("start", "answered")]}}}
     # read by hand in the routes: FastAPI's own reading takes longer than the rest of the route
-    named = {
-        "parameters": [
-            {
-                "name": "model",
-                "in": "path",
-                "required": True,
-                "description": "Name of the model.",
-                "schema": {"type": "string", "examples": [one]},
-            }
-        ]
-    }
+    name_schema = {"type": "string", "examples": [next(iter(service.models))]}
+    parameter = {"name": "model", "in": "path", "required": True, "description": "Name of the model.", "schema": name_schema}
     batcher = StepBatcher()
 
-    alive = {status: words for status, words in _gives(bodies.HealthBody, "The service answers.").items() if status != 401}
+    def takes(body: type, examples: dict[str, Any]) -> dict[str, Any]:
+        content = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}, "examples": examples}
+        return {"requestBody": {"required": True, "content": {"application/json": content}}, "parameters": [parameter]}
+
+    alive = _gives(bodies.HealthBody, "The service answers.")
+    del alive[401]
 
     @router.get("/health", responses=alive, tags=["service"])
     async def health() -> Response:
         """Whether the service is up. It needs no token."""
         return to_json({"status": "ok", "version": __version__, "models": len(service.models)})
 
-    @router.get(
-        "/metrics",
-        tags=["service"],
-        response_class=Response,
-        responses={
-            200: {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-            **{k: v for k, v in _gives(bodies.HealthBody, "").items() if k != 200},
-        },
-    )
+    counters = _gives(bodies.HealthBody, "")
+    counters[200] = {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+    @router.get("/metrics", responses=counters, tags=["service"], response_class=Response)
     async def metrics() -> Response:
         """Counters in Prometheus' text format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -279,76 +243,68 @@ def routes(service: Service) -> APIRouter:
         """The models of this service."""
         return to_json({"models": service.summaries})
 
-    @router.get(path, responses=_gives(bodies.ModelCardBody, "The model.", 404), tags=["models"], openapi_extra=named)
+    about = _gives(bodies.ModelCardBody, "The model.", 404)
+
+    @router.get(path, responses=about, tags=["models"], openapi_extra={"parameters": [parameter]})
     async def one_model(request: Request) -> Response:
         """What a model asks, with costs and ranges, what it decides and what it is expected to cost."""
-        name, _ = service.asked(request)
-        return to_json(service.cards[name])
+        return to_json(service.cards[service.asked(request)[0]])
 
     if service.settings.echo:
 
-        @router.post("/api/echo", tags=["service"], responses=_gives(bodies.TraceBody, "What was sent."), include_in_schema=False)
+        @router.post("/api/echo", include_in_schema=False)
         async def echo(request: Request) -> Response:
             """What was sent: the cost of the service without its work, to measure against."""
-            return to_json(bodies.read_case(await request.body()).arguments)
+            return to_json(bodies.read(CaseBody, await request.body()).arguments)
 
-    answer = _gives(bodies.StepBody, "A question or the decision.", *wrong, example=first)
-
-    def read(kind: type[AnyCase], request: Request, model: LearnedModel, body: bytes) -> AnyCase:
-        case = bodies.read_case(body)
+    def read(request: Request, model: LearnedModel, body: bytes) -> Session:
+        case = bodies.read(CaseBody, body)
         service.saw(request, case.arguments)
-        return case_of(kind, model, case)
+        return case_of(model, case)
 
-    async def received(kind: type[AnyCase], request: Request, model: LearnedModel) -> AnyCase:
+    async def received(request: Request, model: LearnedModel) -> Session:
         body = await request.body()
         if len(body) <= LARGE:
-            return read(kind, request, model, body)
-        large: AnyCase = await service.long(request, read, kind, request, model, body)
+            return read(request, model, body)
+        large: Session = await service.long(request, read, request, model, body)
         return large
 
-    @router.post(f"{path}/next", tags=["cases"], responses=answer, openapi_extra={**_takes(CaseBody, examples), **named})
+    answer = _gives(bodies.StepBody, "A question or the decision.", *WRONG)
+    answer[200]["content"] = {"application/json": {"example": first}}
+
+    @router.post(f"{path}/next", responses=answer, tags=["cases"], openapi_extra=takes(CaseBody, examples))
     async def next_step(request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
         name, model = service.asked(request)
-        case = await received(PartialCase, request, model)
+        case = await received(request, model)
         alone = service.metrics.connections <= 1  # nobody else can have arrived
         step = next_steps([case])[0] if alone else await batcher.next(case)
         service.metrics.answer(name, "ask" if step.decision is None else "decide")
         return to_json(answer_of(case, step))
 
-    @router.post(
-        f"{path}/trace",
-        tags=["cases"],
-        responses=_gives(bodies.TraceBody, "The record.", *wrong),
-        openapi_extra={**_takes(CaseBody, examples), **named},
-    )
+    record = _gives(bodies.TraceBody, "The record.", *WRONG)
+
+    @router.post(f"{path}/trace", responses=record, tags=["cases"], openapi_extra=takes(CaseBody, examples))
     async def trace(request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
-        _, model = service.asked(request)
-        session = await received(Session, request, model)
+        session = await received(request, service.asked(request)[1])
         session.next()
         return to_json(session.trace())
 
-    many = {"many": {"summary": "Two cases", "value": {"cases": [examples["start"]["value"], examples["answered"]["value"]]}}}
-
     def all_steps(request: Request, name: str, model: LearnedModel, body: bytes) -> Response:
-        batch = bodies.read_batch(body)
-        most = service.settings.limits.max_cases
-        if len(batch.cases) > most:
-            raise InputError(f"there are {len(batch.cases)} cases; one request may hold {most}")
-        service.saw(request, [case.model_dump() if isinstance(case, ErrorBody) else case.arguments for case in batch.cases])
-        steps = batch_of(model, batch.cases, service.turns.breathe)
+        cases, most = bodies.read(bodies.BatchBody, body).cases, service.settings.limits.max_cases
+        if len(cases) > most:
+            raise InputError(f"there are {len(cases)} cases; one request may hold {most}")
+        service.saw(request, [case.model_dump() if isinstance(case, ErrorBody) else case.arguments for case in cases])
+        steps = batch_of(model, cases, service.turns.breathe)
+        kinds = ["ask" if step["decision"] is None else "decide" for step in steps if "error" not in step]
         for kind in ("ask", "decide"):
-            n = sum((step["decision"] is None) == (kind == "ask") for step in steps if "error" not in step)
-            service.metrics.answer(name, kind, n)
+            service.metrics.answer(name, kind, kinds.count(kind))
         return to_json({"steps": steps})
 
-    @router.post(
-        f"{path}/batch",
-        tags=["cases"],
-        responses=_gives(bodies.StepsBody, "One step for each case.", *wrong),
-        openapi_extra={**_takes(bodies.BatchBody, many), **named},
-    )
+    each = _gives(bodies.StepsBody, "One step for each case.", *WRONG)
+
+    @router.post(f"{path}/batch", responses=each, tags=["cases"], openapi_extra=takes(bodies.BatchBody, many))
     async def batch(request: Request) -> Response:
         """The next steps of many cases, which is faster than one after the other."""
         name, model = service.asked(request)
@@ -356,8 +312,3 @@ def routes(service: Service) -> APIRouter:
         return response
 
     return router
-
-
-def url(name: str) -> str:
-    """A name as part of a path."""
-    return quote(name, safe="")

@@ -15,7 +15,7 @@ from askwise.errors import AskwiseError, InputError, reworded
 from askwise.model.model import LearnedModel
 from askwise.web import api, bodies, page
 from askwise.web.logs import Log, Metrics
-from askwise.web.request_guard import MACHINES, RequestGuard
+from askwise.web.request_guard import RequestGuard, is_for_programs
 from askwise.web.settings import ServiceSettings
 
 WORDS = "Which test to buy next for a case, and when to stop and decide. Send all answers so far, get the next question."
@@ -27,14 +27,12 @@ def create_app(models: dict[str, LearnedModel], settings: ServiceSettings | None
         raise InputError("there is no model to serve; name one or more files")
     settings = settings or ServiceSettings(local=False)
     log = log or Log(values=settings.log_values)
-    service = api.Service(models, settings, log, Metrics())
+    service = api.Service(models, settings, Metrics())
     app = FastAPI(title="askwise", version=__version__, description=WORDS, docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(api.routes(service))
     schema = _schema(app, settings)
-    pages = page.routes(service, schema)
-    app.include_router(pages, include_in_schema=False)
+    app.include_router(page.routes(service, schema), include_in_schema=False)
     app.openapi = lambda: schema  # type: ignore[method-assign]
-
     described = api.to_json(schema).body
 
     @app.get("/openapi.json", include_in_schema=False)
@@ -42,8 +40,7 @@ def create_app(models: dict[str, LearnedModel], settings: ServiceSettings | None
         return Response(described, media_type="application/json")
 
     async def wrong(request: Request, error: Exception) -> Response:
-        status = 404 if isinstance(error, api.Missing) else 422
-        return _explained(request, status, str(error))
+        return _explained(request, 404 if isinstance(error, api.Missing) else 422, str(error))
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -62,16 +59,14 @@ def create_app(models: dict[str, LearnedModel], settings: ServiceSettings | None
 
 
 def _explained(request: Request, status: int, words: str) -> Response:
-    if request.url.path.startswith(MACHINES) or request.url.path in ("/health", "/openapi.json"):
+    if is_for_programs(request.url.path):
         return api.to_json({"error": reworded(words, api.WORDS)}, status)
     return page.error(status, words)
 
 
 def _schema(app: FastAPI, settings: ServiceSettings) -> dict[str, Any]:
     schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    _, extra = models_json_schema(
-        [(bodies.CaseBody, "validation"), (bodies.BatchBody, "validation")], ref_template="#/components/schemas/{model}"
-    )
+    _, extra = models_json_schema([(bodies.BatchBody, "validation")], ref_template="#/components/schemas/{model}")
     parts = schema.setdefault("components", {})
     parts["schemas"] = {k: v for k, v in {**parts.get("schemas", {}), **extra["$defs"]}.items() if "Validation" not in k}
     for operations in schema["paths"].values():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, ValidationError, WithJsonSchema
 
 from askwise.errors import InputError, did_you_mean
 
@@ -92,7 +92,7 @@ class ErrorBody(BaseModel):
 def _alone(case: Any) -> CaseBody | ErrorBody:
     """One case of many, or what is wrong with it: the others go on."""
     try:
-        return _CASE.validate_python(case)
+        return CaseBody.model_validate(case)
     except ValidationError as error:
         return ErrorBody(error=sentence(error, CaseBody, "the case"))
 
@@ -196,7 +196,7 @@ class HealthBody(BaseModel):
     models: int
 
 
-_CASE, _BATCH = TypeAdapter(CaseBody), TypeAdapter(BatchBody)
+AnyBody = TypeVar("AnyBody", bound=BaseModel)
 _VALUES = "an object of values by test"
 RIGHT = {
     "known": _VALUES,
@@ -210,23 +210,12 @@ RIGHT = {
 }
 
 
-def read_case(body: bytes) -> CaseBody:
-    """One case of a request, or a sentence."""
-    case: CaseBody = _read(_CASE, body, CaseBody)
-    return case
-
-
-def read_batch(body: bytes) -> BatchBody:
-    """Many cases of a request, or a sentence. Cases that cannot be used are among them, as errors."""
-    batch: BatchBody = _read(_BATCH, body, BatchBody)
-    return batch
-
-
-def _read(adapter: Any, body: bytes, model: type[BaseModel]) -> Any:
+def read(kind: type[AnyBody], body: bytes) -> AnyBody:
+    """What a request brings, or a sentence. Cases of a batch that cannot be used are in it, as errors."""
     try:
-        return adapter.validate_json(body)
+        return kind.model_validate_json(body)
     except ValidationError as error:
-        raise InputError(sentence(error, model, "the body")) from None
+        raise InputError(sentence(error, kind, "the body")) from None
 
 
 def sentence(error: ValidationError, model: type[BaseModel], whole: str) -> str:

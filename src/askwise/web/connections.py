@@ -11,6 +11,7 @@ import asyncio
 import socket
 import time
 from collections import Counter
+from http import HTTPStatus
 from itertools import chain
 from typing import Any
 
@@ -79,7 +80,7 @@ class Crowd:
         if polite:
             one.say(Refused(503, "there are too many connections; try again in a moment"))
         one.transport.abort()
-        self.metrics.close("crowded")
+        self.metrics.closed["crowded"] += 1
         self.closed += 1
         now = time.monotonic()
         if now - self.logged >= PAUSE:  # not a line for each, or the log would be what they fill
@@ -154,7 +155,7 @@ class Connection(H11Protocol):
         words = no.words.encode() + b"\n"
         self.transport.write(
             b"HTTP/1.1 %d %s\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: %d\r\n\r\n%s"
-            % (no.status, PHRASES[no.status], len(words), words)
+            % (no.status, HTTPStatus(no.status).phrase.encode(), len(words), words)
         )
 
     def _wait(self) -> None:
@@ -164,22 +165,19 @@ class Connection(H11Protocol):
     def _no_longer(self) -> None:
         if self.waiting is not None:
             self.waiting.cancel()
-            self.waiting = None
+        self.waiting = None
 
     def _late(self) -> None:
         self.waiting = None
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.say(Refused(408, "the request did not arrive in time"))
-            self.crowd.metrics.close("late")
+            self.crowd.metrics.closed["late"] += 1
             self._close()
 
     def _close(self) -> None:
         """Closes it as soon as what was written is sent, and after a while in any case."""
         self.transport.close()
         self.loop.call_later(self.crowd.limits.time_limit, self.transport.abort)
-
-
-PHRASES = {408: b"Request Timeout", 503: b"Service Unavailable"}
 
 
 class Server(uvicorn.Server):

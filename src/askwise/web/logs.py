@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -62,43 +63,32 @@ class Metrics:
         self.now = 0  # requests in progress
         self.begun = 0  # requests so far
         self.connections = 0  # open now
-        self.requests: dict[tuple[str, str, int], int] = {}
+        self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: dict[str, list[float]] = {}  # by route: counts by bucket, then the rest, then the sum
-        self.answers: dict[tuple[str, str], int] = {}
-        self.closed: dict[str, int] = {}  # connections that the service closed, by reason
+        self.answers: Counter[tuple[str, str]] = Counter()
+        self.closed: Counter[str] = Counter()  # connections that the service closed, by reason
         self._lock = threading.Lock()  # answers are also counted beside the event loop
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
-        key = (route, method, status)
-        self.requests[key] = self.requests.get(key, 0) + 1
+        self.requests[route, method, status] += 1
         times = self.seconds.setdefault(route, [0.0] * (len(BUCKETS) + 2))
         times[bisect_left(BUCKETS, seconds)] += 1
         times[-1] += seconds
 
     def answer(self, model: str, kind: str, n: int = 1) -> None:
-        key = (model, kind)
         with self._lock:
-            self.answers[key] = self.answers.get(key, 0) + n
-
-    def close(self, reason: str) -> None:
-        self.closed[reason] = self.closed.get(reason, 0) + 1
+            self.answers[model, kind] += n
 
     def text(self) -> str:
         lines: list[str] = []
 
         def metric(name: str, kind: str, words: str, rows: Iterable[tuple[str, Mapping[str, Any], float]]) -> None:
-            lines.append(f"# HELP askwise_{name} {words}")
-            lines.append(f"# TYPE askwise_{name} {kind}")
-            lines.extend(
-                f"askwise_{name}{end}{_labels(labels)} {value:g}"
-                if value != int(value)
-                else f"askwise_{name}{end}{_labels(labels)} {int(value)}"
-                for end, labels, value in rows
-            )
+            lines.extend((f"# HELP askwise_{name} {words}", f"# TYPE askwise_{name} {kind}"))
+            for end, labels, value in rows:
+                number = f"{value:g}" if value != int(value) else str(int(value))
+                lines.append(f"askwise_{name}{end}{_labels(labels)} {number}")
 
-        requests = [
-            ("", {"route": route, "method": method, "status": status}, n) for (route, method, status), n in self.requests.items()
-        ]
+        requests = [("", {"route": path, "method": how, "status": status}, n) for (path, how, status), n in self.requests.items()]
         seconds = [row for route, times in self.seconds.items() for row in _histogram(route, times)]
         answers = [("", {"model": model, "kind": kind}, n) for (model, kind), n in self.answers.items()]
         closed = [("", {"reason": reason}, n) for reason, n in self.closed.items()]

@@ -9,11 +9,11 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import jinja2
 from fastapi import APIRouter, Request, Response
@@ -24,7 +24,7 @@ from askwise.model.model import LearnedModel
 from askwise.session.session import Session
 from askwise.texts import encoded
 from askwise.web import view
-from askwise.web.api import Missing, Service, url
+from askwise.web.api import Missing, Service
 from askwise.web.clients import digits
 from askwise.web.request_guard import COOKIE, cookie_for
 
@@ -49,7 +49,7 @@ def _templates() -> jinja2.Environment:
     )
     changed = hashlib.sha256(b"".join(v for _, v in sorted(_static().items()))).hexdigest()[:12]
     templates.globals |= {"version": __version__, "static": lambda name: f"/static/{name}?{changed}"}
-    templates.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "url": url}
+    templates.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "url": partial(quote, safe="")}
     return templates
 
 
@@ -65,12 +65,9 @@ def error(status: int, words: str) -> Response:
 
 def form(body: bytes) -> dict[str, str]:
     """The fields of a form; of two with one name the last."""
+    strict: dict[str, Any] = {"strict_parsing": bool(body), "max_num_fields": FIELDS, "errors": "strict"}
     try:
-        return dict(
-            parse_qsl(
-                body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=FIELDS, errors="strict"
-            )
-        )
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, **strict))
     except ValueError:
         raise InputError("the form cannot be read; send it again") from None
 
@@ -86,15 +83,10 @@ def value_of(model: LearnedModel, test: str, fields: dict[str, str], prefix: str
 
 def begin(model: LearnedModel, fields: dict[str, str]) -> Session:
     """A case from the form that starts it."""
-    known = {}
-    for i, test in enumerate(model.schema.tests):
-        value = value_of(model, test, fields, f"known.{i}")
-        if value is not None:
-            known[test] = value
-    budget = fields.get("budget", "").strip() or None
-    return Session(
-        model, known, case_id=fields.get("case_id", "").strip()[:200] or None, budget=budget, outside="outside" in fields
-    )
+    values = {test: value_of(model, test, fields, f"known.{i}") for i, test in enumerate(model.schema.tests)}
+    known = {test: value for test, value in values.items() if value is not None}
+    case_id, budget = (fields.get(name, "").strip() or None for name in ("case_id", "budget"))
+    return Session(model, known, case_id=case_id and case_id[:200], budget=budget, outside="outside" in fields)
 
 
 def act(session: Session, fields: dict[str, str]) -> str | None:
@@ -124,14 +116,13 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     def case_page(name: str, session: Session, chosen: str | None = None, **more: Any) -> Response:
         facts = view.case_view(session, chosen)
-        kind = "ask" if facts["test"] else "done"
-        title = f"{facts['test']}?" if facts["test"] else f"Decision: {facts['step'].decision}"
-        service.metrics.answer(name, "ask" if kind == "ask" else "decide")
+        test = facts["test"]
+        title = f"{test}?" if test else f"Decision: {facts['step'].decision}"
+        service.metrics.answer(name, "ask" if test else "decide")
         context = {"title": title, "model": name, "tab": "case", "several": several, "error": "", "filled_in": {}}
-        return render(f"{kind}.html", **{**context, **facts, **more})
+        return render("ask.html" if test else "done.html", **{**context, **facts, **more})
 
-    def start_page(name: str, filled_in: dict[str, str], words: str = "") -> Response:
-        model = service.model(name)
+    def start_page(name: str, model: LearnedModel, filled_in: dict[str, str], words: str = "") -> Response:
         tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
         return render(
             "start.html",
@@ -160,30 +151,26 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
         return register
 
-    def asked(request: Request) -> tuple[str, LearnedModel]:
-        name = request.path_params["name"]
-        return name, service.model(name)
-
     @page("/")
     def home(request: Request, body: bytes) -> Response:
         return render("home.html", title="Models", models=service.summaries, several=several)
 
     @page("/m/{name}")
     def start(request: Request, body: bytes) -> Response:
-        return start_page(asked(request)[0], {})
+        return start_page(*service.asked(request), {})
 
     @page("/m/{name}/start", "POST")
     def started(request: Request, body: bytes) -> Response:
-        (name, model), fields = asked(request), form(body)
+        (name, model), fields = service.asked(request), form(body)
         service.saw(request, fields)
         try:
             return case_page(name, begin(model, fields))
         except InputError as wrong:
-            return start_page(name, fields, view.for_people(str(wrong)))
+            return start_page(name, model, fields, view.for_people(str(wrong)))
 
     @page("/m/{name}", "POST")
     def answer(request: Request, body: bytes) -> Response:
-        (name, model), fields = asked(request), form(body)
+        (name, model), fields = service.asked(request), form(body)
         service.saw(request, fields)
         session = view.revived(model, fields.get("state", ""))
         try:
@@ -195,16 +182,14 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     @page("/m/{name}/record.json", "POST")
     def record(request: Request, body: bytes) -> Response:
-        session = view.revived(asked(request)[1], form(body).get("state", ""), service.turns.breathe)
+        session = view.revived(service.asked(request)[1], form(body).get("state", ""), service.turns.breathe)
         safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session.case_id)[:60] or "case"
-        text = json.dumps(session.trace(), indent=1, ensure_ascii=False)
-        return Response(
-            encoded(text), media_type="application/json", headers={"content-disposition": f'attachment; filename="{safe}.json"'}
-        )
+        text = encoded(json.dumps(session.trace(), indent=1, ensure_ascii=False))
+        return Response(text, 200, {"content-disposition": f'attachment; filename="{safe}.json"'}, "application/json")
 
     @page("/m/{name}/model")
     def about(request: Request, body: bytes) -> Response:
-        (name, model), at = asked(request), request.query_params.get("at", "")
+        (name, model), at = service.asked(request), request.query_params.get("at", "")
         position = digits(at)
         if at and (position is None or position > view.STEPS or len(at) > 3):
             raise Missing(f"the slider has no position {at[:20]!r}; it goes from 0 to {view.STEPS}")
@@ -213,9 +198,8 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     @page("/docs")
     def docs(request: Request, body: bytes) -> Response:
-        return render(
-            "docs.html", title="API", tab="docs", several=several, schema=schema, token=service.settings.token is not None
-        )
+        token = service.settings.token is not None
+        return render("docs.html", title="API", tab="docs", several=several, schema=schema, token=token)
 
     @router.get("/static/{name}")
     async def static(name: str) -> Response:

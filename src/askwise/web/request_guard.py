@@ -56,7 +56,6 @@ class RequestGuard:
     def __init__(self, app: App, settings: ServiceSettings, log: Log, metrics: Metrics) -> None:
         self.app, self.settings, self.log, self.metrics = app, settings, log, metrics
         self.rate = Rate(settings.limits.rate)
-        self.cookie = None if settings.token is None else cookie_for(settings.token)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -96,15 +95,8 @@ class RequestGuard:
             self.metrics.now -= 1
             route, name = "refused" if refused else _route(scope), method(scope)
             self.metrics.request(route, name, status, seconds)
-            self.log.write(
-                "request",
-                method=name,
-                route=route,
-                status=status,
-                ms=round(1e3 * seconds, 2),
-                client=address(scope),
-                **scope.get("askwise", {}),
-            )
+            more = {"ms": round(1e3 * seconds, 2), "client": address(scope), **scope.get("askwise", {})}
+            self.log.write("request", method=name, route=route, status=status, **more)
 
     async def _admitted(self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
         """The body of a request that may be answered; None where there is none. Whatever comes of it, the body has been
@@ -114,20 +106,19 @@ class RequestGuard:
         try:
             self._admit(scope, headers)
         except Refused as error:
+            if not announced:
+                raise
+            if b"expect" in headers:  # it has not begun to send it
+                error.headers.append(CLOSE)
+                raise
             no = error
         if not announced:
-            if no is not None:
-                raise no
             return None if scope["method"] in SAFE else b""
-        if no is not None and b"expect" in headers:  # it has not begun to send it
-            no.headers.append(CLOSE)
-            raise no
         try:
             async with asyncio.timeout(self.settings.limits.time_limit):
                 body = await self._body(headers, receive, keep=no is None)
         except TimeoutError:
-            seconds = self.settings.limits.time_limit
-            no = no or Refused(408, f"the request did not arrive within {seconds:g} s; send it at once")
+            no = no or Refused(408, f"the request did not arrive within {self.settings.limits.time_limit:g} s; send it at once")
             no.headers.append(CLOSE)
         if no is not None:
             raise no
@@ -141,22 +132,17 @@ class RequestGuard:
             check_host(headers)
         wait = self.rate.wait(address(scope), time.monotonic())
         if wait:
-            raise Refused(
-                429,
-                f"more than {self.rate.rate:g} requests per second from one client; wait a moment",
-                (b"retry-after", str(int(wait) + 1).encode()),
-            )
+            words = f"more than {self.rate.rate:g} requests per second from one client; wait a moment"
+            raise Refused(429, words, (b"retry-after", b"%d" % (int(wait) + 1)))
         check_origin(scope, headers)
         if self.settings.token is not None and not path.startswith(OPEN):
-            self._authorised(path, headers)
+            self._authorise(self.settings.token, path, headers)
         if scope["method"] == "POST":
             _content_type(path, headers)
 
-    def _authorised(self, path: str, headers: dict[bytes, bytes]) -> None:
-        assert self.settings.token is not None
-        assert self.cookie is not None
-        kind, _, token = headers.get(b"authorization", b"").partition(b" ")
-        if kind.lower() == b"bearer" and hmac.compare_digest(token.strip(), self.settings.token.encode()):
+    def _authorise(self, token: str, path: str, headers: dict[bytes, bytes]) -> None:
+        kind, _, sent = headers.get(b"authorization", b"").partition(b" ")
+        if kind.lower() == b"bearer" and hmac.compare_digest(sent.strip(), token.encode()):
             return
         if path.startswith(MACHINES):
             words = "this needs the header 'Authorization: Bearer TOKEN' with the service's token"
@@ -165,7 +151,7 @@ class RequestGuard:
             cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
         except CookieError:
             cookie = None
-        if cookie is None or not hmac.compare_digest(cookie.value.encode(), self.cookie.encode()):
+        if cookie is None or not hmac.compare_digest(cookie.value.encode(), cookie_for(token).encode()):
             raise Refused(303, "log in first", (b"location", b"/login"))
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive, keep: bool) -> bytes:
@@ -227,11 +213,15 @@ def _route(scope: MutableMapping[str, Any]) -> str:
     return getattr(scope.get("route"), "path", "other")
 
 
+def is_for_programs(path: str) -> bool:
+    """Whether those who ask for it take JSON, rather than a page."""
+    return path.startswith(MACHINES) or path in ("/health", "/openapi.json")
+
+
 async def _answer(send: Send, path: str, no: Refused) -> None:
-    machine = path.startswith(MACHINES) or path in ("/health", "/openapi.json")
-    text, kind = (
-        (json.dumps({"error": no.words}), "application/json") if machine else (no.words + "\n", "text/plain; charset=utf-8")
-    )
-    headers = [(b"content-type", kind.encode()), (b"content-length", str(len(text.encode())).encode()), *no.headers]
+    text, kind = no.words + "\n", b"text/plain; charset=utf-8"
+    if is_for_programs(path):
+        text, kind = json.dumps({"error": no.words}), b"application/json"
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(text.encode())), *no.headers]
     await send({"type": "http.response.start", "status": no.status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})

@@ -74,11 +74,8 @@ def serve(options: argparse.Namespace) -> None:
         port = sock.getsockname()[1]
         shown = f"[{options.host}]" if ":" in options.host else options.host
         print(f"askwise: {', '.join(models)} at http://{shown}:{port}/ (Ctrl-C stops it)", flush=True)
-        for number in (
-            signal.SIGINT,
-            signal.SIGTERM,
-        ):  # uvicorn ends in good order, then raises them again: nothing is left to do
-            signal.signal(number, lambda *_: None)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)  # uvicorn ends in good order, then raises them again: nothing is left to do
         gc.collect()
         gc.freeze()  # what is there now stays; looking through it again and again would only make some answers late
         only_json(log)

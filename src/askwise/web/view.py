@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, floor, log10
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from askwise.core.budget import Budget
 from askwise.core.measures import Measure
@@ -18,7 +19,6 @@ from askwise.session.session import TRACE, Session
 from askwise.session.step import Option, Step
 from askwise.texts import give_or_take
 
-EVENTS = (20, 4)  # of a case on the page: so many, and so many for each test; all are computed again with every request
 STEPS = 100  # of the slider
 NOT_BROKEN = "\u00a0"
 IN_FRONT = {"$", "£", "¥"}
@@ -37,19 +37,16 @@ class PageState(BaseModel):
     events: list[dict[str, JsonValue]] = []
 
 
-_STATE = TypeAdapter(PageState)
-
-
 def most_events(model: LearnedModel) -> int:
-    """What a case may hold on the page: every test told, taken back and told again, and some more."""
-    extra, each = EVENTS
-    return extra + each * model.schema.n_tests
+    """What a case may hold on the page, where all events are computed again with every request: every test told, taken back and
+    told again, and some more."""
+    return 20 + 4 * model.schema.n_tests
 
 
 def revived(model: LearnedModel, text: str, breathe: Callable[[], None] | None = None) -> Session:
     """The session that a form carries. breathe: also with all that was asked on the way; it is called after every event."""
     try:
-        state = _STATE.validate_json(text)
+        state = PageState.model_validate_json(text)
     except ValidationError:
         raise InputError("the page's own record of the case is damaged; start the case again") from None
     if len(state.events) > (most := most_events(model)):
@@ -64,14 +61,12 @@ def revived(model: LearnedModel, text: str, breathe: Callable[[], None] | None =
 
     events = state.events if breathe is None else asked(breathe)
     more = {"draw": {"number": state.draw}, "events": events, "format": TRACE, "at": model.budget.to_dict(), "decision": None}
-    trace = {**state.model_dump(), **more}
-    return Session.replay(model, trace, strict=False)
+    return Session.replay(model, {**state.model_dump(), **more}, strict=False)
 
 
 def carried(session: Session) -> str:
     """The inverse of `revived`."""
-    trace = session.trace()
-    keys = ("do", "test", "value", "paid", "outside")
+    trace, keys = session.trace(), ("do", "test", "value", "paid", "outside")
     events = [{k: e[k] for k in keys if k in e} for e in trace["events"] if e["do"] in ("tell", "refuse", "undo", "stop")]
     kept = {k: trace[k] for k in ("case_id", "budget", "known", "outside")}
     return PageState(**kept, draw=trace["draw"]["number"], events=events).model_dump_json()
@@ -150,28 +145,18 @@ def inputs(model: LearnedModel, test: str) -> list[dict[str, Any]]:
     """The fields of a test, each with the words that help to fill it in."""
     fields = []
     for field in model.form.fields(test):
+        numeric, date = field.kind == "number", field.kind == "time"
         hint = ""
-        if field.low is not None and field.kind in ("number", "time"):
-            hint = f"{shown(_tidy(field.low))} to {shown(_tidy(field.high))} in past cases"
+        if field.low is not None and (numeric or date):
+            low, high = (f"{end:.6g}" if isinstance(end, float) else end for end in (field.low, field.high))
+            hint = f"{low} to {high} in past cases"
         choices = [(c, c) for c in field.categories] if field.kind in ("category", "ordinal") else []
         if field.kind == "boolean":
             choices = [("true", "yes"), ("false", "no")]
         kind = "text" if not choices or field.others else "radio" if len(choices) <= 6 else "select"
-        fields.append(
-            {
-                "column": field.column,
-                "kind": kind,
-                "choices": choices,
-                "hint": hint,
-                "numeric": field.kind == "number",
-                "date": field.kind == "time",
-            }
-        )
+        words = {"column": field.column, "kind": kind, "choices": choices, "hint": hint}
+        fields.append({**words, "numeric": numeric, "date": date})
     return fields
-
-
-def _tidy(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
@@ -198,10 +183,8 @@ def case_view(session: Session, chosen: str | None = None) -> dict[str, Any]:
 
 def _gains(step: Step) -> list[tuple[Option, float | None, bool]]:
     """The tests that could be next: how long the bar of each gain is, and which one is asked."""
-    longest = max((abs(option.gain) for option in step.why if option.gain is not None), default=0) or 1
-    return [
-        (option, None if option.gain is None else abs(option.gain) / longest, option.test == step.test) for option in step.why
-    ]
+    longest = max((abs(o.gain) for o in step.why if o.gain is not None), default=0) or 1
+    return [(o, None if o.gain is None else abs(o.gain) / longest, o.test == step.test) for o in step.why]
 
 
 def _beliefs(model: LearnedModel, step: Step) -> dict[str, Any]:
@@ -235,10 +218,9 @@ def at_budget(model: LearnedModel, b: float) -> LearnedModel:
 @lru_cache(maxsize=64)
 def slider(model: LearnedModel) -> list[dict[str, Any]]:
     """What each position of the slider comes to."""
-    most = model.saturation.cost
     positions = []
     for i in range(STEPS + 1):
-        b = most * i / STEPS
+        b = model.saturation.cost * i / STEPS
         there = at_budget(model, b)
         figures = {"budget": b, **{k: there.expected[k] for k in ("cost", "accuracy", "loss")}}
         words = {
@@ -273,17 +255,15 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
     steps = slider(model)
     there = at_budget(model, steps[at]["budget"])
     used, schema = usage(there), model.schema
-    alone = dict(zip(schema.tests, schema.costs.money(schema.costs.alone).tolist(), strict=True))
-    bought = None if used is None else sorted(used.bought.items(), key=lambda pair: -pair[1])
     return {
         "at": at,
         "most": STEPS,
         "steps": steps,
         "here": steps[at],
         "rows": None if used is None else used.rows,
-        "used": bought,
+        "used": None if used is None else sorted(used.bought.items(), key=lambda pair: -pair[1]),
         "paths": [] if used is None else used.paths,
-        "costs": alone,
+        "costs": dict(zip(schema.tests, schema.costs.money(schema.costs.alone).tolist(), strict=True)),
         "points": [{**p.shown, **errors(p.measure, model.unit)} for p in model.frontier],
         "weighted": model.weighted,
         "unit": model.unit,
@@ -298,9 +278,11 @@ def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
     key, sign = ("loss", -1.0) if model.weighted else ("accuracy", 1.0)
     xs, ys = [s["cost"] for s in steps], [sign * s[key] for s in steps]
     dots = [(p.cost, sign * getattr(p, key)) for p in model.frontier]
-    left, right, top, bottom = 58.0, 466.0, 16.0, 250.0
+    frame = {"left": 58.0, "right": 466.0, "top": 16.0, "bottom": 250.0}
+    left, right, top, bottom = frame.values()
     widest = max([*xs, *(x for x, _ in dots)]) or 1.0
-    low, high = min([*ys, *(y for _, y in dots)]), max([*ys, *(y for _, y in dots)])
+    heights = [*ys, *(y for _, y in dots)]
+    low, high = min(heights), max(heights)
     room = (high - low) * 0.08 or 0.05
     low, high = low - room, high + room
 
@@ -319,17 +301,12 @@ def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
         "marks": [(x(a), y(b)) for a, b in zip(xs, ys, strict=True)],
         "x_ticks": [(x(v), f"{v:.4g}") for v in ticks(0, widest)],
         "y_ticks": [(y(v), label(v)) for v in ticks(low, high)],
-        "left": left,
-        "right": right,
-        "top": top,
-        "bottom": bottom,
+        **frame,
     }
 
 
 def ticks(low: float, high: float, n: int = 5) -> list[float]:
     """About n round numbers from low to high."""
-    from math import ceil, floor, log10
-
     rough = (high - low) / n
     base = 10.0 ** floor(log10(rough))
     step = next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= rough)

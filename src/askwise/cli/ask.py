@@ -29,7 +29,6 @@ HELP = """answer with a value, or:
   stop                decide now
   ?                   this help
 Put ! after a value that training rarely or never saw if it is right. The end of the input (Ctrl-D) means stop."""
-
 WORDS = {
     OUTSIDE: "end it with ! if it is right",
     FREE: "use known if it cost nothing",
@@ -79,9 +78,8 @@ def _check_replaced(trace: Path) -> None:
         record = None
     first = record[0] if isinstance(record, list) and record else record
     if not isinstance(first, dict) or first.get("format") != TRACE:
-        raise InputError(
-            f"the record cannot be written to {str(trace)!r}: that file exists and is not a record of sessions; name another file"
-        )
+        why = "that file exists and is not a record of sessions"
+        raise InputError(f"the record cannot be written to {str(trace)!r}: {why}; name another file")
 
 
 def _talk(session: Session) -> None:
@@ -211,8 +209,7 @@ def _beliefs(step: Step) -> str:
 
 def _sure(session: Session, step: Step) -> str:
     """How probable a decision is and, where mistakes weigh differently, what it and the others are expected to lose."""
-    sure = f"probability {step.probability:.3f}"
-    return f"{sure}, {_losses(step)}" if session.model.weighted else sure
+    return f"probability {step.probability:.3f}" + (f", {_losses(step)}" if session.model.weighted else "")
 
 
 def _losses(step: Step) -> str:
@@ -229,11 +226,9 @@ def _why(session: Session, step: Step) -> str:
 
 
 def _decision(session: Session, step: Step) -> str:
-    everything = session.model.schema.costs.money(session.model.schema.costs.total)
-    return (
-        f"decision: {printable(step.decision)} ({_sure(session, step)}), cost {_money(session, step.cost)} of "
-        f"{_money(session, everything)}; {step.reason}"
-    )
+    costs = session.model.schema.costs
+    cost = f"cost {_money(session, step.cost)} of {_money(session, costs.money(costs.total))}"
+    return f"decision: {printable(step.decision)} ({_sure(session, step)}), {cost}; {step.reason}"
 
 
 # ---------------------------------------------------------------------- rows of a file

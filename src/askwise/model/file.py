@@ -181,8 +181,8 @@ def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_net
 def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
     weights = {name.removeprefix("family/"): value for name, value in arrays.items() if name.startswith("family/")}
     must(weights["calibration"].shape == uncalibrated().shape, "the calibration has the right shape")
-    scale, rank = Scale(**card["scale"]), arrays["rank"]
-    file_checks.check_scale(scale)
+    scale, numbers, rank = Scale(**card["scale"]), card["scale"].values(), arrays["rank"]
+    must(file_checks.are_numbers(numbers) and min(numbers) > 0 and scale.low < scale.high, "the scale is valid")
     must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
     trunks = None
     if network is not None:

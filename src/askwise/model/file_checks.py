@@ -16,7 +16,6 @@ from askwise.core.costs import COUNTED, _circle
 from askwise.core.labels import LONGEST_LABEL
 from askwise.core.problem import Problem, Schema
 from askwise.errors import StateError
-from askwise.family.conditions import Scale
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import fits
 
@@ -69,9 +68,9 @@ def check_arrays(arrays: Arrays, schema: Schema, own_network: bool) -> None:
         **({} if schema.external_needs is None else {"external_needs": ((F,), "b")}),
     }
     for name, (shape, kind) in expected.items():
-        if arrays[name].shape != shape or arrays[name].dtype.kind != kind:
-            what = f"{arrays[name].dtype} of shape {arrays[name].shape}"
-            raise StateError(f"{name!r} is {what}, and should have shape {shape}")
+        array = arrays[name]
+        if array.shape != shape or array.dtype.kind != kind:
+            raise StateError(f"{name!r} is {array.dtype} of shape {array.shape}, and should have shape {shape}")
     if not own_network:
         dimensions = {name: 2 if name.endswith(".weight") or name in MATRICES else 1 for name in arrays}
         must(all(arrays[name].ndim == n for name, n in dimensions.items()), "arrays have the right dimensions")
@@ -82,11 +81,6 @@ def check_network(weights: Arrays, schema: Schema, i: int) -> None:
     inputs, outputs = weights["encoder.0.weight"].shape[1], weights["head.weight"].shape[0]
     if (inputs, outputs) != (len(schema.columns) + schema.n_tests, 1 + schema.n_actions):
         raise StateError(f"the network of point {i} does not fit its {schema.n_tests} tests and {schema.n_classes} classes")
-
-
-def check_scale(scale: Scale) -> None:
-    numbers = scale.to_dict().values()
-    must(are_numbers(numbers) and min(numbers) > 0 and scale.low < scale.high, "the scale is valid")
 
 
 # ---------------------------------------------------------------------- the model as a whole

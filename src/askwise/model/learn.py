@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -20,7 +19,7 @@ from askwise.training.damage import seconds_of
 from askwise.training.progress import Progress
 
 if TYPE_CHECKING:
-    from askwise.training.result import InterimMeasurement, TrainingResult
+    from askwise.training.result import TrainingResult
 
 CONFIGS: dict[str, Any] = {"paper": TrainConfig, "family": FamilyConfig}
 
@@ -42,28 +41,18 @@ def check(algorithm: Any, config: Any) -> None:
 
 
 def learn(
-    algorithm: str,
-    problem: Problem,
-    validation: Problem,
-    budget: Budget,
-    config: Any,
-    seed: int,
-    restarts: int,
-    *,
-    callback: Callable[[InterimMeasurement], None] | None = None,
-    resume: Any = None,
-    **options: Any,
+    algorithm: str, problem: Problem, validation: Problem, budget: Budget, config: Any, seed: int, restarts: int, **options: Any
 ) -> Learned:
     """Trains so many times and keeps the best on validation rows. `options`: those that both algorithms' `run` have, such as
-    `encoder`, `time_limit` and `save`."""
+    `encoder`, `time_limit`, `callback`, `resume` and `save`."""
+    callback, resume = options.get("callback"), options.get("resume")
     config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
     if isinstance(callback, Progress):
         # the time limit of the paper's algorithm is that of each part of a training
         earlier = None if resume is None else seconds_of(resume[1]) if algorithm == "family" else 0.0
         callback.begin(restarts, earlier)
     run = import_module(f"askwise.{algorithm}.run").run  # only now: it loads torch
-    more = {"callback": callback, "resume": resume, **options}
-    results = [run(problem, validation, budget, config, seed + i, **more) for i in range(restarts)]
+    results = [run(problem, validation, budget, config, seed + i, **options) for i in range(restarts)]
     best: TrainingResult[Any] = max(results, key=lambda result: result.score)
     facts = {
         "algorithm": algorithm,

@@ -127,16 +127,11 @@ class LearnedModel:
         trained = self.trained_for.hard
         if budget.hard is not None and (trained is None or budget.hard < trained):
             was = "without a hard budget" if trained is None else f"for a hard budget of {float(trained):g}"
-            raise InputError(
-                f"this model was trained {was}, so it cannot keep to {float(budget.hard):g}; fit again with {budget}"
-            )
+            less = f"it cannot keep to {float(budget.hard):g}"
+            raise InputError(f"this model was trained {was}, so {less}; fit again with {budget}")
         if trained is not None and budget.hard is not None and budget.hard > trained:
-            warnings.warn(
-                f"this model was trained for a hard budget of {float(trained):g} and keeps to it; to spend up to "
-                f"{float(budget.hard):g} fit again with {budget}",
-                Doubt,
-                stacklevel=2,
-            )
+            was = f"this model was trained for a hard budget of {float(trained):g} and keeps to it"
+            warnings.warn(f"{was}; to spend up to {float(budget.hard):g} fit again with {budget}", Doubt, stacklevel=2)
         return replace(self, budget=replace(budget, hard=trained))
 
     @cached_property
@@ -190,24 +185,18 @@ class LearnedModel:
         """Rows of a table as cases. `known`: a mask rows x tests of what these cases know, besides what everyone does."""
         values = self.encoding.transform(X)
         for name in self.encoding.strange(values):
-            warnings.warn(
-                f"no value of column {name!r} in these rows occurred in training, so the column tells nothing here; "
-                "check that the values are written as in training",
-                Doubt,
-                stacklevel=3,
-            )
+            why = f"no value of column {name!r} in these rows occurred in training, so the column tells nothing here"
+            warnings.warn(f"{why}; check that the values are written as in training", Doubt, stacklevel=3)
         external = answers(self.external, X, self.schema, values, self.encoding.columns)
         there, tests = self.schema.present(values), self.schema.tests
-        knows = [each for each in (self.known or None, known) if each is not None]
-        masks = [known_mask(each, tests, there, len(values)) for each in knows]
+        masks = [known_mask(each, tests, there, len(values)) for each in (self.known or None, known) if each is not None]
         mask = np.any(masks, axis=0) if masks else None
         return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids).with_loss(self.loss)
 
     def predict(self, X: Any, known: Any = None, ids: Any = None) -> Array:
         """The decisions."""
         decided = [done.decision for _, done in self._blocks(self.problem(X, known=known, ids=ids))]
-        classes: Array = np.array(self.schema.classes)[np.concatenate(decided)]
-        return classes
+        return np.asarray(np.array(self.schema.classes)[np.concatenate(decided)])
 
     def predict_proba(self, X: Any, known: Any = None, ids: Any = None) -> Doubles:
         """See `belief`."""
@@ -220,35 +209,27 @@ class LearnedModel:
         if limits[0] == limits[1] or not isinstance(self.policy, Mixture):
             return rollout(problem, self.policy, limits[0])
         second = self.policy.takes_second(problem.keys)
-        return by_row(
-            [
-                rollout(problem, arm, limit, np.flatnonzero(who))
-                for arm, limit, who in zip((self.policy.first, self.policy.second), limits, (~second, second), strict=True)
-                if who.any()
-            ]
-        )
+        arms = zip((self.policy.first, self.policy.second), limits, (~second, second), strict=True)
+        return by_row([rollout(problem, arm, limit, np.flatnonzero(who)) for arm, limit, who in arms if who.any()])
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case."""
-        blocks = [self._acquired(*block) for block in self._blocks(self.problem(X, known=known, ids=ids))]
-        cost, decision, probability, tests = zip(*blocks, strict=True)
-        return AcquisitionReport(
-            cost=self.schema.costs.money(np.concatenate(cost)),
-            prediction=np.array(self.schema.classes)[np.concatenate(decision)],
-            probability=np.concatenate(probability),
-            tests=[each for block in tests for each in block],
-            index=getattr(X, "index", None) if hasattr(X, "columns") else None,
-        )
+        costs, decisions, chances, tests = [], [], [], []
+        for block, done in self._blocks(self.problem(X, known=known, ids=ids)):
+            costs.append(done.cost)
+            decisions.append(done.decision)
+            chances.append(np.take_along_axis(self.belief(block, done), done.decision[:, None], 1)[:, 0])
+            tests += Report(block, done).sequences
+        cost = self.schema.costs.money(np.concatenate(costs))
+        prediction = np.array(self.schema.classes)[np.concatenate(decisions)]
+        index = getattr(X, "index", None) if hasattr(X, "columns") else None
+        return AcquisitionReport(cost, prediction, np.concatenate(chances), tests, index)
 
     def _blocks(self, problem: Problem, rows: int = 65_536) -> Iterator[tuple[Problem, Episodes]]:
         """Some cases at a time: the decisions of all of them could take more memory than the data."""
         for i in range(0, len(problem), rows):
             block = problem.take(slice(i, i + rows))
             yield block, self.rollout(block)
-
-    def _acquired(self, problem: Problem, done: Episodes) -> tuple[Any, ...]:
-        belief = self.belief(problem, done)
-        return (done.cost, done.decision, belief[np.arange(len(belief)), done.decision], Report(problem, done).sequences)
 
     def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> Doubles:
         """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's
@@ -312,5 +293,4 @@ def probabilities(expected_loss: Doubles, loss: Doubles) -> Doubles:
     above = (np.cumsum(ordered, 1) - 1) / np.arange(1, K + 1)
     t = np.take_along_axis(above, (ordered > above).sum(1, keepdims=True) - 1, 1)
     p = np.maximum(p - t, 1e-6)
-    normalised: Doubles = p / p.sum(1, keepdims=True)
-    return normalised
+    return np.asarray(p / p.sum(1, keepdims=True))

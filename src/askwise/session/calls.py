@@ -124,7 +124,6 @@ def _not_called() -> Failed:
 
 Outcome = tuple[bool, Any]  # whether it returned, and what it returned or raised
 
-
 # the calls of this process that go on although nobody waits for them any longer; adding, discarding and copying are atomic
 _late: set[Future[Outcome]] = set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from askwise.core.arrays import Array, Bools, Ints
 from askwise.core.cases import State
 from askwise.core.policy import Constant, ValueView
-from askwise.core.problem import Problem
 from askwise.frontier.point import Point
 from askwise.model.model import LearnedModel
 from askwise.session.partial_case import PartialCase
@@ -20,26 +20,24 @@ RUNNERS_UP = 3
 LACKS = "some tests of the order that every case follows here are not available or not affordable"
 
 
+@dataclass(eq=False)
 class StepExplainer:
     """What a policy saw in some cases, in words and amounts that people know."""
 
-    def __init__(
-        self,
-        model: LearnedModel,
-        point: Point,
-        problem: Problem,
-        cases: Sequence[PartialCase],
-        held: Bools,
-        spent: Ints,
-        state: State,
-        view: ValueView,
-        q: Any,
-    ) -> None:
-        costs = model.schema.costs
-        self.model, self.point, self.state, self.view, self.q = model, point, state, view, q
-        self.order: list[int] = q.fixed_order.tolist() if view.coming is not None else []
-        self.known, self.held, self.costs, self.cases, self.spent = problem.known, held, costs, cases, spent
-        self.cost = np.asarray(costs.money(spent), float)
+    model: LearnedModel
+    point: Point
+    cases: Sequence[PartialCase]
+    known: Bools | None
+    held: Bools
+    spent: Ints
+    state: State
+    view: ValueView
+    q: Any
+
+    def __post_init__(self) -> None:
+        model, view, self.costs = self.model, self.view, self.model.schema.costs
+        self.order: list[int] = self.q.fixed_order.tolist() if view.coming is not None else []
+        self.cost = np.asarray(self.costs.money(self.spent), float)
         self.risk: Array  # B, K: expected loss of each decision now
         if view.belief is not None:
             self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
@@ -64,7 +62,7 @@ class StepExplainer:
             includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
         why = self._options(i, test)
         chosen = {"test": tests[test], "test_cost": test_cost, "shared": shared, "includes": includes}
-        return self._step(i, why, self._because(i, why), self._expected(i, test_cost), **chosen)
+        return self._step(i, why, self._because(why), self._expected(i, test_cost), **chosen)
 
     def decided(self, i: int, decision: int) -> Step:
         """Case i is decided."""
@@ -87,7 +85,7 @@ class StepExplainer:
         return self._step(i, why, reason, expected, decision=schema.classes[decision], probability=p)
 
     def _step(self, i: int, why: tuple[Option, ...], reason: str, expected: Expected, **chosen: Any) -> Step:
-        classes = self.model.schema.classes
+        classes, most = self.model.schema.classes, self.cases[i].most
         risk = np.maximum(self.risk[i], 0).tolist()  # learned values may be a little below 0
         return Step(
             probabilities=dict(zip(classes, self.belief[i].tolist(), strict=True)),
@@ -96,7 +94,7 @@ class StepExplainer:
             reason=reason,
             expected=expected,
             cost=float(self.cost[i]),
-            left=self._left(i),
+            left=None if most is None else float(most - int(self.spent[i]) * self.costs.unit),
             **chosen,
         )
 
@@ -116,10 +114,6 @@ class StepExplainer:
             return f" within {self.costs.money(cap):g}, which no case exceeds at this point of the frontier"
         less = (cap + 1) * self.costs.unit <= most
         return f" within the {self.costs.money(cap):g} of the budget that it keeps to" if less else " within the budget"
-
-    def _left(self, i: int) -> float | None:
-        most = self.cases[i].most
-        return None if most is None else float(most - int(self.spent[i]) * self.costs.unit)
 
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:
         """The chosen test first, then the best others: in a fixed order those that follow, otherwise by gain."""
@@ -171,7 +165,7 @@ class StepExplainer:
         legal = self.state.legal[i : i + 1, self.model.schema.first_test :]
         return not np.isnan(self.view.cost[i]) and bool((legal & (self.costs.alone == 0)).any())
 
-    def _because(self, i: int, why: tuple[Option, ...]) -> str:
+    def _because(self, why: tuple[Option, ...]) -> str:
         first, *others = why
         if first.cost == 0:
             return f"{first.test} is free, so it is asked before tests that cost something"

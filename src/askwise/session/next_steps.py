@@ -31,9 +31,8 @@ def next_steps(cases: Sequence[PartialCase]) -> list[Step]:
 def _steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase]) -> list[Step]:
     """Of cases that follow the same point, all of them with a budget or all without."""
     schema, B = model.schema, len(waiting)
-    values, held, free, open_ = (
-        np.array([getattr(case, name) for case in waiting]) for name in ("values", "held", "free", "open")
-    )
+    names = ("values", "held", "free", "open")
+    values, held, free, open_ = (np.array([getattr(case, name) for case in waiting]) for name in names)
     known = free if free.any() else None
     problem = Problem(schema, values, None, None if open_.all() else open_, known, model.loss, None, None, None)
     vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
@@ -44,7 +43,7 @@ def _steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase]) ->
     observed = Cases(problem, np.arange(B), held, cap).observe()
     choice, view, state = arm.explain(observed)
     check_legal(choice, observed, arm)
-    explain = StepExplainer(model, model.followed[second], problem, waiting, held, spent, state, view, arm.q)
+    explain = StepExplainer(model, model.followed[second], waiting, known, held, spent, state, view, arm.q)
     return [
         explain.decided(i, action) if action < schema.first_test else explain.asked(i, action - schema.first_test)
         for i, action in enumerate(choice.action.tolist())

@@ -40,7 +40,9 @@ class PartialCase:
         if model.external is not None:
             raise InputError("this model has an existing classifier, which a session cannot ask; use predict or acquire")
         self.model = at_budget(model, budget) if isinstance(budget, Budget) else model
-        self.case_id = uuid.uuid4().hex if case_id is None else _name(case_id)
+        self.case_id = uuid.uuid4().hex if case_id is None else str(case_id)
+        if len(self.case_id) > LONGEST:
+            raise InputError(f"the case id has {len(self.case_id)} characters; it may have {LONGEST}")
         self._draw = None if draw is None else _number(draw)
         self._outside = model.form.outside(outside)
         schema = model.schema
@@ -183,9 +185,8 @@ class PartialCase:
         most, costs = self.most, self.model.schema.costs
         if most is not None and (units := self._units()) * costs.unit > most:
             last = self.model.schema.tests[next(reversed(self._values))]
-            raise InputError(
-                f"with test {last!r} this case would cost {costs.money(units):g}, but may cost {float(most):g}; {FREE}"
-            )
+            amounts = f"would cost {costs.money(units):g}, but may cost {float(most):g}"
+            raise InputError(f"with test {last!r} this case {amounts}; {FREE}")
 
     def _units(self) -> int:
         return int(self.model.schema.costs.cost(self.held[None], self.free[None])[0])
@@ -245,13 +246,6 @@ class PartialCase:
 def at_budget(model: LearnedModel, budget: Budget) -> LearnedModel:
     """The model under another budget; the same one for all cases, since its networks are made ready once."""
     return model.at(budget)
-
-
-def _name(case_id: Any) -> str:
-    name = str(case_id)
-    if len(name) > LONGEST:
-        raise InputError(f"the case id has {len(name)} characters; it may have {LONGEST}")
-    return name
 
 
 def _by_test(values: Any, what: str) -> Mapping[str, Any]:

@@ -124,15 +124,13 @@ class _OpenCases:
     ) -> None:
         if not isinstance(workers, int) or workers < 1:
             raise InputError(f"workers is {workers!r}; it must be a whole number, 1 or more")
+        self.providers: dict[str, Provider] = {}
         for test, provider in providers.items():
             if test not in model.form.tests:
                 raise InputError(f"there is a provider for {test!r}, which is not a test; {did_you_mean(test, model.form.tests)}")
             if not isinstance(provider, Provider) and not callable(provider):
                 raise InputError(f"the provider for {test!r} is {provider!r}; it must be a function of a case")
-        self.providers = {
-            test: provider if isinstance(provider, Provider) else Provider(provider, timeout, retries)
-            for test, provider in providers.items()
-        }
+            self.providers[test] = provider if isinstance(provider, Provider) else Provider(provider, timeout, retries)
         self.cache, self.outside = cache, outside
         every = list(cases)
         own: dict[str, Any] = {"known": known, "refused": refused, "case_id": case_ids, "draw": draws}

@@ -76,10 +76,7 @@ def summary(name: str, model: LearnedModel) -> dict[str, Any]:
         "classes": list(model.schema.classes),
         "unit": model.unit,
         "total_cost": costs.money(costs.total),
-        "expected_cost": expected["cost"],
-        "expected_accuracy": expected["accuracy"],
-        "expected_cost_error": expected["cost_error"],
-        "expected_accuracy_error": expected["accuracy_error"],
+        **{f"expected_{name}": expected[name] for name in ("cost", "accuracy", "cost_error", "accuracy_error")},
         "measured_on": expected["n"],
     }
 

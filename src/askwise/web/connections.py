@@ -139,7 +139,6 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         if self.stuck is not None:
             self.stuck.cancel()
-            self.stuck = None
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -200,9 +199,7 @@ def enough_files(limits: Limits) -> None:
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
-        most = max(hard - ON_THE_WAY - OTHER_FILES, 0)
-        raise InputError(
-            f"--max-connections is {limits.max_connections}, which needs {needed} file descriptors, and this machine allows "
-            f"{hard}; give at most {most}, or allow more with ulimit -n"
-        )
+        why = f"which needs {needed} file descriptors, and this machine allows {hard}"
+        advice = f"give at most {max(hard - ON_THE_WAY - OTHER_FILES, 0)}, or allow more with ulimit -n"
+        raise InputError(f"--max-connections is {limits.max_connections}, {why}; {advice}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

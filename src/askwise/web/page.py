@@ -114,30 +114,26 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
     router = APIRouter()
     several, by_name = len(service.models) > 1, {each["name"]: each for each in service.summaries}
 
+    def context(name: str, title: str, words: str = "", filled_in: dict[str, str] | None = None) -> dict[str, Any]:
+        shown = {"error": words, "filled_in": filled_in or {}}
+        return {"title": title, "model": name, "tab": "case", "several": several, **shown}
+
     def case_page(name: str, session: Session, chosen: str | None = None, **more: Any) -> Response:
         facts = view.case_view(session, chosen)
         test = facts["test"]
         title = f"{test}?" if test else f"Decision: {facts['step'].decision}"
         service.metrics.answer(name, "ask" if test else "decide")
-        context = {"title": title, "model": name, "tab": "case", "several": several, "error": "", "filled_in": {}}
-        return render("ask.html" if test else "done.html", **{**context, **facts, **more})
+        return render("ask.html" if test else "done.html", **{**context(name, title), **facts, **more})
 
     def start_page(name: str, model: LearnedModel, filled_in: dict[str, str], words: str = "") -> Response:
         tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
-        return render(
-            "start.html",
-            422 if words else 200,
-            title=f"New case: {name}",
-            model=name,
-            tab="case",
-            several=several,
-            error=words,
-            filled_in=filled_in,
-            unit=model.unit,
-            expected=[t for t in tests if t["test"] in model.known],
-            others=[t for t in tests if t["test"] not in model.known],
-            summary=by_name[name],
-        )
+        facts = {
+            "unit": model.unit,
+            "expected": [t for t in tests if t["test"] in model.known],
+            "others": [t for t in tests if t["test"] not in model.known],
+            "summary": by_name[name],
+        }
+        return render("start.html", 422 if words else 200, **context(name, f"New case: {name}", words, filled_in), **facts)
 
     def page(path: str, method: str = "GET") -> Callable[[Callable[[Request, bytes], Response]], None]:
         """A page under this address. Making it is long work."""

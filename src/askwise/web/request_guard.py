@@ -163,25 +163,20 @@ class RequestGuard:
             raise Refused(400, "the content length is no whole number", CLOSE)
         if length > DRAIN:
             raise too_much
-        parts: list[bytes] = []
-        size = 0
-        while True:
+        body, size, more = bytearray(), 0, True
+        while more:
             message = await receive()
             if message["type"] != "http.request":
                 raise Refused(400, "the client went away")
-            part = message.get("body", b"")
+            part, more = message.get("body", b""), message.get("more_body", False)
             size += len(part)
             if size > DRAIN:
                 raise too_much
-            if size > most or not keep:
-                parts.clear()
-            else:
-                parts.append(part)
-            if not message.get("more_body", False):
-                break
+            if size <= most and keep:
+                body += part
         if size > most:
             raise too_much
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return bytes(body)
 
 
 def _content_type(path: str, headers: dict[bytes, bytes]) -> None:
@@ -196,14 +191,10 @@ def _content_type(path: str, headers: dict[bytes, bytes]) -> None:
 
 def _whole(body: bytes, receive: Receive) -> Receive:
     """Hands over a body that is there, then whatever comes after it."""
-    handed_over = False
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def whole() -> Message:
-        nonlocal handed_over
-        if handed_over:
-            return await receive()
-        handed_over = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return first.pop() if first else await receive()
 
     return whole
 

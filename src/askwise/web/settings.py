@@ -13,7 +13,6 @@ from askwise.errors import InputError
 if TYPE_CHECKING:
     from askwise.model.model import LearnedModel
 
-
 Proxies = tuple[IPv4Network | IPv6Network, ...]
 
 
@@ -77,25 +76,21 @@ def parsed(address: str) -> IPv4Address | IPv6Address:
 
 def is_trusted(address: str, proxies: Proxies) -> bool:
     """Whether an address is one of our proxies."""
-    if not proxies:
-        return False
     try:
-        asked = parsed(address)
+        return bool(proxies) and any(parsed(address) in network for network in proxies)
     except ValueError:
         return False
-    return any(asked in network for network in proxies)
 
 
 def checked_token(host: str, token: str | None, proxies: Proxies = ()) -> str | None:
     """The token, if there is one; whoever opens the service to others must have one."""
     if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
         raise InputError("the token is empty or holds blanks or signs that a header cannot carry; use letters and digits")
+    advice = "set a token with ASKWISE_TOKEN or --token"
     if token is None and not is_loopback(host):
-        raise InputError(
-            f"--host {host} can be reached by others; set a token with ASKWISE_TOKEN or --token, or leave --host out"
-        )
+        raise InputError(f"--host {host} can be reached by others; {advice}, or leave --host out")
     if token is None and proxies:
-        raise InputError("others reach the service through a proxy; set a token with ASKWISE_TOKEN or --token")
+        raise InputError(f"others reach the service through a proxy; {advice}")
     return token
 
 

@@ -293,4 +293,5 @@ def probabilities(expected_loss: Doubles, loss: Doubles) -> Doubles:
     above = (np.cumsum(ordered, 1) - 1) / np.arange(1, K + 1)
     t = np.take_along_axis(above, (ordered > above).sum(1, keepdims=True) - 1, 1)
     p = np.maximum(p - t, 1e-6)
-    return np.asarray(p / p.sum(1, keepdims=True))
+    normalised: Doubles = p / p.sum(1, keepdims=True)
+    return normalised

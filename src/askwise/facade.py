@@ -91,5 +91,5 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Mode
     AskwiseError
         If the file holds no model, is damaged, or is of a version that is no longer read.
     """
-    learned = file.load(path, external=external, network=network)
+    learned = file.load(path, external=external, encoder=network)
     return Model(**{field.name: getattr(learned, field.name) for field in fields(learned)})

@@ -341,9 +341,9 @@ def test_a_classifier_has_sessions_too():
 def test_what_everyone_knows_is_expected_and_not_asked():
     model = made("known for everyone")
     session = model.session()
-    assert session.expects == ["age", "town"]
+    assert session.lacking_known == ["age", "town"]
     session.tell("age", 44)
-    assert session.expects == ["town"]
+    assert session.lacking_known == ["town"]
     assert session.cost == 0
     assert session.known == {"age": 44}
 

@@ -367,11 +367,11 @@ def test_a_refusal_waits_a_moment_while_others_ask_and_only_then(monkeypatch):
     async def send(message):
         sent.append(message)
 
-    gate = request_guard.RequestGuard(nothing_here, ServiceSettings(), Log(stream=io.StringIO()), metrics)
+    guard = request_guard.RequestGuard(nothing_here, ServiceSettings(), Log(stream=io.StringIO()), metrics)
     scope = {"type": "http", "method": "GET", "path": "/x", "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}
-    asyncio.run(gate({**scope}, None, send))
+    asyncio.run(guard({**scope}, None, send))
     assert waited == []
-    metrics.now = 1  # somebody else is being answered
-    asyncio.run(gate({**scope}, None, send))
+    metrics.in_progress = 1  # somebody else is being answered
+    asyncio.run(guard({**scope}, None, send))
     assert waited == [request_guard.PAUSE]
     assert [m["status"] for m in sent if m["type"] == "http.response.start"] == [404, 404]

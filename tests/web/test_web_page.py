@@ -153,7 +153,7 @@ def test_the_slider_shows_what_a_budget_comes_to(client, models):
     model = models["patients"]
     for at in (0, 37, 100):
         page = client.get(f"/m/patients/model?at={at}").text
-        expected = view.at_budget(model, round(model.saturation.cost * at / 100, 6)).expected
+        expected = view.at_average(model, round(model.saturation.cost * at / 100, 6)).expected
         assert view.money(expected["cost"], "€", True) in page
         assert view.percent(round(expected["accuracy"], 6)) in page
         assert f'value="{at}"' in page

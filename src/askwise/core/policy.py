@@ -114,25 +114,25 @@ def greedy(q: Floats, legal: Bools) -> Ints:
 class Greedy(Policy):
     """Always the action with the largest value; what is free comes first."""
 
-    q: ValueFunction
+    value_function: ValueFunction
     takes_free_first: ClassVar[bool] = True
 
     def act(self, state: State) -> Choice:
         state = free_first(state)
-        return Choice(greedy(self.q(state), state.legal), np.ones(len(state.mask), np.float32))
+        return Choice(greedy(self.value_function(state), state.legal), np.ones(len(state.mask), np.float32))
 
     @property
     def fixed_order(self) -> Ints | None:
-        return self.q.fixed_order
+        return self.value_function.fixed_order
 
     def values(self, state: State) -> Floats:
-        return self.q(free_first(state))
+        return self.value_function(free_first(state))
 
     def explain(self, state: State) -> Explained:
         now = free_first(state)
-        view = self.q.view(now)
+        view = self.value_function.view(now)
         if view.coming is not None:  # also what comes after that which is free
-            view = view._replace(coming=self.q.coming(state))
+            view = view._replace(coming=self.value_function.coming(state))
         return Explained(Choice(greedy(view.q, now.legal), np.ones(len(state.mask), np.float32)), view, now)
 
 
@@ -171,7 +171,7 @@ class Exploring(Policy):
     Paper: section 3.2, ε-greedy policy
     """
 
-    q: QFunction | None
+    value_function: QFunction | None
     epsilon: float
     rng: np.random.Generator
 
@@ -182,11 +182,11 @@ class Exploring(Policy):
         explore = self.rng.random(B) < self.epsilon
         noise = self.rng.random((int(explore.sum()), state.legal.shape[1]), dtype=np.float32)
         random = np.where(state.legal[explore], noise, -1).argmax(1)
-        if self.q is None:
+        if self.value_function is None:
             action = np.zeros(B, np.int64)
             action[explore] = random
             return Choice(action, anywhere.astype(np.float32))
-        best = greedy(self.q(state), state.legal)
+        best = greedy(self.value_function(state), state.legal)
         action = best.copy()
         action[explore] = random
         return Choice(action, (anywhere + (1 - self.epsilon) * (action == best)).astype(np.float32))

@@ -32,23 +32,23 @@ TEXTS = {"format", "facts", "sha256"}
 CONTENTS = 2**20  # bytes of the table of contents of a .npz file: thousands of arrays
 
 
-def write(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any], check: Callable[[Path], Any] | None = None) -> None:
+def write(path: str | Path, kind: str, arrays: Arrays, card: dict[str, Any], check: Callable[[Path], Any] | None = None) -> None:
     """Writes a safetensors file. `check` reads it again before it takes the place of an older one, and raises what is wrong."""
-    _put(path, as_bytes(kind, arrays, facts), check)
+    _put(path, as_bytes(kind, arrays, card), check)
 
 
-def as_bytes(kind: str, arrays: Arrays, facts: dict[str, Any]) -> bytes:
+def as_bytes(kind: str, arrays: Arrays, card: dict[str, Any]) -> bytes:
     """A safetensors file."""
     import safetensors.numpy
 
     every = {name: np.asarray(value, order="C") for name, value in arrays.items()}
-    return bytes(safetensors.numpy.save(every, _texts(kind, every, facts)))
+    return bytes(safetensors.numpy.save(every, _texts(kind, every, card)))
 
 
-def write_npz(path: str | Path, kind: str, arrays: Arrays, facts: dict[str, Any], check: Callable[[Path], Any]) -> None:
+def write_npz(path: str | Path, kind: str, arrays: Arrays, card: dict[str, Any], check: Callable[[Path], Any]) -> None:
     """The same in a file that NumPy can read alone."""
     data = io.BytesIO()
-    words = {f"{META}{name}": np.frombuffer(value.encode(), np.uint8) for name, value in _texts(kind, arrays, facts).items()}
+    words = {f"{META}{name}": np.frombuffer(value.encode(), np.uint8) for name, value in _texts(kind, arrays, card).items()}
     np.savez(data, **words, **arrays)  # type: ignore[arg-type]
     _put(path, data.getvalue(), check)
 
@@ -64,14 +64,14 @@ def _put(path: str | Path, data: bytes, check: Callable[[Path], Any] | None) -> 
                 raise StateError(f"{str(path)!r} was not written, since it could not be read again: {why}") from None
 
 
-def _texts(kind: str, arrays: Arrays, facts: dict[str, Any]) -> dict[str, str]:
-    text = json.dumps(facts)
+def _texts(kind: str, arrays: Arrays, card: dict[str, Any]) -> dict[str, str]:
+    text = json.dumps(card)
     return {"format": kind, "facts": text, "sha256": _digest(kind, arrays, text)}
 
 
-def _digest(kind: str, arrays: Arrays, facts: str) -> str:
+def _digest(kind: str, arrays: Arrays, card: str) -> str:
     """Of everything in a file, so that no byte of it changes unnoticed."""
-    digest = hashlib.sha256(f"{kind} {facts}".encode())
+    digest = hashlib.sha256(f"{kind} {card}".encode())
     for name in sorted(arrays):
         value = arrays[name]
         digest.update(f"{name} {value.dtype.str} {value.shape}".encode() + np.ascontiguousarray(value).tobytes())
@@ -93,13 +93,13 @@ def read(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
             raise StateError(f"{str(path)!r} {_why_not(written, kind)}")
         if texts["sha256"] != _digest(kind, arrays, texts["facts"]) or set(texts) != TEXTS:
             raise ValueError("its checksum is wrong")
-        facts = _parsed(texts["facts"])
+        card = _parsed(texts["facts"])
     except StateError:
         raise
     except Exception as error:  # whatever a file may say, it is the file that is wrong
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise StateError(f"{str(path)!r} cannot be read: it is cut short or damaged ({reason:.200})") from None
-    return arrays, facts
+    return arrays, card
 
 
 def _why_not(written: str, kind: str) -> str:
@@ -122,13 +122,13 @@ def is_kind(path: str | Path, kind: str) -> bool:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """The facts of a file."""
+    """The card of a file."""
     if len(text) > LONGEST:
         raise ValueError(f"its description has {len(text)} characters; it may have {LONGEST}")
-    facts = json.loads(text, object_pairs_hook=_once)
-    if not isinstance(facts, dict):
+    card = json.loads(text, object_pairs_hook=_once)
+    if not isinstance(card, dict):
         raise ValueError("its description has no names")
-    return facts
+    return card
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def onnx_bytes(model: LearnedModel) -> bytes:
     sorts |= {"left": (float,), "draw": (float,)} if model.blend.share else {"left": (float,)}
     inputs = {name: graph.input(name, *sort) for name, sort in sorts.items()}
     whole = onnx_model(graph, inputs, step(model, **inputs))
-    helper.set_model_props(whole, {name: json.dumps(value) for name, value in card(model).items()})
+    helper.set_model_props(whole, {name: json.dumps(value) for name, value in onnx_card(model).items()})
     return bytes(whole.SerializeToString())
 
 
@@ -109,7 +109,7 @@ def onnx_model(graph: Graph, inputs: dict[str, GraphArray], outputs: dict[str, G
     return whole
 
 
-def card(model: LearnedModel) -> dict[str, Any]:
+def onnx_card(model: LearnedModel) -> dict[str, Any]:
     """What an ONNX file says of itself."""
     schema, costs = model.schema, model.schema.costs
     limits = [None if (cap := model.limit(p)) is None else float(costs.money(cap)) for p in model.followed]

@@ -63,7 +63,7 @@ def as_bytes(model: LearnedModel) -> bytes:
 def _load_again(model: LearnedModel, path: Path) -> None:
     """What was written for a model is that model."""
     external = None if isinstance(model.external, Recorded) else model.external
-    again = load(path, external=external, network=model.encoder)
+    again = load(path, external=external, encoder=model.encoder)
     if any(getattr(again, name) != getattr(model, name) for name in ("fingerprint", "budget", "trained_for", "unit")):
         raise StateError(f"{str(path)!r} is not the model that was written")
 
@@ -101,12 +101,12 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
     return arrays, card
 
 
-def load(path: str | Path, *, external: Any = None, network: Any = None) -> LearnedModel:
-    """Reads a model. `external` and `network`: what it was fitted with, if it was; recorded answers are known already."""
+def load(path: str | Path, *, external: Any = None, encoder: Any = None) -> LearnedModel:
+    """Reads a model. `external` and `encoder`: what it was fitted with, if it was; recorded answers are known already."""
     arrays, card = archives.read(path, MODEL)
     try:
         with np.errstate(all="raise", under="ignore"):  # what is almost nothing may become nothing
-            model = _model(arrays, card, external, network, str(path))
+            model = _model(arrays, card, external, encoder, str(path))
             file_checks.check(model)
         return model
     except StateError as error:
@@ -116,21 +116,21 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Lear
         raise StateError(f"{str(path)!r} is damaged: its parts do not fit together ({type(error).__name__}: {reason})") from None
 
 
-def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, path: str) -> LearnedModel:
+def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, path: str) -> LearnedModel:
     """The inverse of `_packed`."""
     needs = arrays.get("external_needs")
     external = _external(card, needs, external, path)
-    _check_handed_over(path, "a custom encoder", "network", card["custom_encoder"], network)
+    _check_handed_over(path, "a custom encoder", "network", card["custom_encoder"], encoder)
     costs = CostFunction(**{n: arrays[f"costs/{n}"] for n in COST_ARRAYS}, unit=file_checks.fraction(card["cost_unit"]))
     classes = file_checks.class_names(card["classes"], card["class_type"])
     schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], costs, needs)
-    file_checks.check_arrays(arrays, schema, network is not None)
+    file_checks.check_arrays(arrays, schema, encoder is not None)
     return LearnedModel(
         schema=schema,
         encoding=Encoding.from_dict(card["encoding"]),
         loss=arrays["loss"],
         at_once=tuple(card["at_once"]),
-        points=_points(arrays, card["points"], schema, network is not None),
+        points=_points(arrays, card["points"], schema, encoder is not None),
         trained_for=Budget.from_dict(card["trained_for"]),
         budget=Budget.from_dict(card["budget"]),
         known=tuple(card["known"]),
@@ -138,8 +138,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, network: Any, pa
         unit=card["unit"],
         facts=card["facts"],
         external=external,
-        encoder=network,
-        family=None if card["scale"] is None else _family(arrays, card, schema, network),
+        encoder=encoder,
+        family=None if card["scale"] is None else _family(arrays, card, schema, encoder),
     )
 
 
@@ -163,14 +163,14 @@ def _check_handed_over(path: str, what: str, argument: str, needed: bool, value:
         raise StateError(f"{path!r} was fitted {words}")
 
 
-def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_network: bool) -> tuple[Point, ...]:
+def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_encoder: bool) -> tuple[Point, ...]:
     must(len(cards) <= MOST_POINTS, f"there are at most {MOST_POINTS} points")
     weights: dict[int, Arrays] = {}  # by the number of the point
     for name, value in arrays.items():
         if name.startswith("point/"):
             _, number, inside = name.split("/", 2)
             weights.setdefault(int(number), {})[inside] = value
-    if not own_network:
+    if not own_encoder:
         for i, network in weights.items():
             file_checks.check_network(network, schema, i)
     return tuple(
@@ -178,15 +178,15 @@ def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_net
     )
 
 
-def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, network: Any) -> Family:
+def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, encoder: Any) -> Family:
     weights = {name.removeprefix("family/"): value for name, value in arrays.items() if name.startswith("family/")}
     must(weights["calibration"].shape == uncalibrated().shape, "the calibration has the right shape")
     scale, numbers, rank = Scale(**card["scale"]), card["scale"].values(), arrays["rank"]
     must(file_checks.are_numbers(numbers) and min(numbers) > 0 and scale.low < scale.high, "the scale is valid")
     must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
     trunks = None
-    if network is not None:
+    if encoder is not None:
         from askwise.family.network import own_trunks
 
-        trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), network, weights)
+        trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), encoder, weights)
     return Family(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), trunks)

@@ -54,7 +54,7 @@ def class_names(names: Any, sort: Any) -> tuple[Any, ...]:
     return tuple(names)
 
 
-def check_arrays(arrays: Arrays, schema: Schema, own_network: bool) -> None:
+def check_arrays(arrays: Arrays, schema: Schema, own_encoder: bool) -> None:
     """Shapes and types of all arrays but the weights, and how many dimensions these have: with more of them they would grow when
     they are added, or fit only so many cases."""
     F, K, C, S = schema.n_tests, schema.n_classes, len(schema.columns), len(schema.costs.setup)
@@ -71,7 +71,7 @@ def check_arrays(arrays: Arrays, schema: Schema, own_network: bool) -> None:
         array = arrays[name]
         if array.shape != shape or array.dtype.kind != kind:
             raise StateError(f"{name!r} is {array.dtype} of shape {array.shape}, and should have shape {shape}")
-    if not own_network:
+    if not own_encoder:
         dimensions = {name: 2 if name.endswith(".weight") or name in MATRICES else 1 for name in arrays}
         must(all(arrays[name].ndim == n for name, n in dimensions.items()), "arrays have the right dimensions")
 

@@ -122,13 +122,13 @@ def _not_called() -> Failed:
 
 # ---------------------------------------------------------------------- threads
 
-Outcome = tuple[bool, Any]  # whether it returned, and what it returned or raised
+CallOutcome = tuple[bool, Any]  # whether it returned, and what it returned or raised
 
 # the calls of this process that go on although nobody waits for them any longer; adding, discarding and copying are atomic
-_late: set[Future[Outcome]] = set()
+_late: set[Future[CallOutcome]] = set()
 
 
-def _give_up(call: Future[Outcome]) -> None:
+def _give_up(call: Future[CallOutcome]) -> None:
     _late.add(call)
     call.add_done_callback(_late.discard)
 
@@ -138,19 +138,19 @@ def _has_room(running: int, workers: int) -> bool:
     return running + len(_late) < max(workers, HANGING)
 
 
-def _begin(function: Callable[[Any], Any], argument: Any) -> Future[Outcome]:
+def _begin(function: Callable[[Any], Any], argument: Any) -> Future[CallOutcome]:
     """Calls a function in a thread of its own."""
-    call: Future[Outcome] = Future()
+    call: Future[CallOutcome] = Future()
     call.set_running_or_notify_cancel()
 
     def run() -> None:
-        call.set_result(_outcome(function, argument))
+        call.set_result(_call_outcome(function, argument))
 
     threading.Thread(target=run, daemon=True, name="askwise provider").start()
     return call
 
 
-def _outcome(function: Callable[[Any], Any], argument: Any) -> Outcome:
+def _call_outcome(function: Callable[[Any], Any], argument: Any) -> CallOutcome:
     try:
         return True, function(argument)
     except BaseException as error:
@@ -197,7 +197,7 @@ class _CallQueue:
         self.results: list[Any] = [None] * len(arguments)
         self.ready = deque((i, 0) for i in range(len(arguments)))  # which, and how often it was tried
         self.later: deque[tuple[float, int, int]] = deque()  # the same, not before this moment; by rising time
-        self.running: dict[Future[Outcome], tuple[int, int, float]] = {}  # the same, with the moment when it is late
+        self.running: dict[Future[CallOutcome], tuple[int, int, float]] = {}  # the same, with the moment when it is late
         self.blocked = math.inf  # the moment when those that are ready have waited long enough for a thread
         self.error: BaseException | None = None
 
@@ -307,10 +307,10 @@ async def _try_async(provider: Provider, argument: Any, limit: CallLimit, test: 
         return [answer]
 
 
-async def _awaited(provider: Provider, argument: Any) -> Outcome:
+async def _awaited(provider: Provider, argument: Any) -> CallOutcome:
     try:
         answer = await asyncio.wait_for(provider.function(argument), provider.timeout)
-        return _outcome(_listed, answer) if provider.batch else (True, answer)
+        return _call_outcome(_listed, answer) if provider.batch else (True, answer)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # not by the provider: it is all of this that is to end
@@ -320,7 +320,7 @@ async def _awaited(provider: Provider, argument: Any) -> Outcome:
         return False, error
 
 
-async def _in_thread(provider: Provider, argument: Any, limit: CallLimit) -> Outcome:
+async def _in_thread(provider: Provider, argument: Any, limit: CallLimit) -> CallOutcome:
     call = _begin(provider._call, argument)
     limit.threads += 1
     try:

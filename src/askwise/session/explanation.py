@@ -32,11 +32,11 @@ class StepExplainer:
     spent: Ints
     state: State
     view: ValueView
-    q: Any
+    value_function: Any
 
     def __post_init__(self) -> None:
         model, view, self.costs = self.model, self.view, self.model.schema.costs
-        self.order: list[int] = self.q.fixed_order.tolist() if view.coming is not None else []
+        self.order: list[int] = self.value_function.fixed_order.tolist() if view.coming is not None else []
         self.cost = np.asarray(self.costs.money(self.spent), float)
         self.risk: Array  # B, K: expected loss of each decision now
         if view.belief is not None:
@@ -70,7 +70,7 @@ class StepExplainer:
         why = self._options(i, None)
         if self.cases[i].stopped:
             reason = "stopping was requested"
-        elif isinstance(self.q, Constant) or (self._in_order(i) and not self.order):
+        elif isinstance(self.value_function, Constant) or (self._in_order(i) and not self.order):
             reason = "at this budget the case is decided without any test that costs"
         elif self._in_order(i) and self.held[i, self.order].all():
             reason = "all tests of the order that every case follows here are known"

@@ -43,7 +43,7 @@ def _steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase]) ->
     observed = Cases(problem, np.arange(B), held, cap).observe()
     choice, view, state = arm.explain(observed)
     check_legal(choice, observed, arm)
-    explain = StepExplainer(model, model.followed[second], waiting, known, held, spent, state, view, arm.q)
+    explain = StepExplainer(model, model.followed[second], waiting, known, held, spent, state, view, arm.value_function)
     return [
         explain.decided(i, action) if action < schema.first_test else explain.asked(i, action - schema.first_test)
         for i, action in enumerate(choice.action.tolist())

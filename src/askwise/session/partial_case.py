@@ -22,7 +22,7 @@ LONGEST = 1000  # characters of a case's name
 
 
 class PartialCase:
-    """What is known of one case so far. Sessions, the service and the page share it; it computes nothing. Its parameters are
+    """What is known of one case so far. Sessions, the service and the page share it; it asks no policy. Its parameters are
     explained in `Session`."""
 
     def __init__(
@@ -39,7 +39,7 @@ class PartialCase:
     ) -> None:
         if model.external is not None:
             raise InputError("this model has an existing classifier, which a session cannot ask; use predict or acquire")
-        self.model = at_budget(model, budget) if isinstance(budget, Budget) else model
+        self.model = shared_at_budget(model, budget) if isinstance(budget, Budget) else model
         self.case_id = uuid.uuid4().hex if case_id is None else str(case_id)
         if len(self.case_id) > LONGEST:
             raise InputError(f"the case id has {len(self.case_id)} characters; it may have {LONGEST}")
@@ -53,7 +53,7 @@ class PartialCase:
         self.stopped = False
         self._everyone = frozenset(model.form.index(name) for name in model.known)
         self._refused: dict[int, None] = {}
-        self._values: dict[int, Any] = {}  # as they were told, in this order
+        self._answers: dict[int, Any] = {}  # as they were told, in this order
         self._log: list[dict[str, Any]] = []
         self._undoable: list[tuple[dict[str, Any], bool]] = []  # and whether its test had been refused before
         for test, value in _by_test(known, "known").items():
@@ -64,7 +64,7 @@ class PartialCase:
         self._check_budget()
         for test in (refused,) if isinstance(refused, str) else refused:
             self._refuse(test)
-        self._changed()
+        self._reopen()
 
     def _limits(self, budget: Any) -> tuple[int | None, Fraction | None]:
         """The units that what is asked keeps to, and what the case may cost at most, which may be more: see `Model.limit`."""
@@ -83,7 +83,7 @@ class PartialCase:
     def copy(self) -> Self:
         """Another one, to try something with."""
         other = copy.copy(self)
-        for name in ("values", "held", "free", "open", "_refused", "_values", "_log", "_undoable"):
+        for name in ("values", "held", "free", "open", "_refused", "_answers", "_log", "_undoable"):
             setattr(other, name, getattr(self, name).copy())
         return other
 
@@ -102,19 +102,19 @@ class PartialCase:
             self._take_back(*self._undoable.pop())
             self._log.pop()
             raise
-        self._changed()
+        self._reopen()
 
     def refuse(self, test: str) -> None:
         """This test is not available for this case, nor is what is computed from it."""
         if self._refuse(test):
-            self._changed()
+            self._reopen()
 
     def stop(self) -> Any:  # a session gives its decision
         """No more tests; `undo` takes it back."""
         if not self.stopped:
             self.stopped = True
             self._enter({"do": "stop"})
-            self._changed()
+            self._reopen()
 
     def undo(self) -> dict[str, Any]:
         """Takes back the last tell, refuse or stop, and returns it as it stands in the trace."""
@@ -123,7 +123,7 @@ class PartialCase:
         entry, was_refused = self._undoable.pop()
         self._take_back(entry, was_refused)
         self._log.append({"do": "undo"})
-        self._changed()
+        self._reopen()
         return dict(entry)
 
     def _tell(self, test: str, value: Any, paid: bool, outside: bool | None) -> None:
@@ -136,7 +136,7 @@ class PartialCase:
         self._enter(entry, was_refused)
 
     def _refuse(self, test: str) -> bool:
-        """Whether it was not refused before."""
+        """Refuses it; False if it was refused already."""
         i = self.model.form.index(test)
         if self.held[i]:
             raise InputError(f"test {test!r} already has a value, so it cannot be refused; {UNDO}")
@@ -163,7 +163,7 @@ class PartialCase:
         self.values[form.columns[i]] = answer.encoded
         self.held[i] = True
         self.free[i] = not paid or i in self._everyone
-        self._values[i] = answer.value
+        self._answers[i] = answer.value
         return answer.value
 
     def _take_back(self, entry: dict[str, Any], was_refused: bool) -> None:
@@ -176,7 +176,7 @@ class PartialCase:
             return
         self.values[self.model.form.columns[i]] = 0
         self.held[i] = self.free[i] = False
-        del self._values[i]
+        del self._answers[i]
         if was_refused:
             self._refused[i] = None
 
@@ -184,14 +184,14 @@ class PartialCase:
         """Whether what was told keeps to the budget."""
         most, costs = self.most, self.model.schema.costs
         if most is not None and (units := self._units()) * costs.unit > most:
-            last = self.model.schema.tests[next(reversed(self._values))]
+            last = self.model.schema.tests[next(reversed(self._answers))]
             amounts = f"would cost {costs.money(units):g}, but may cost {float(most):g}"
             raise InputError(f"with test {last!r} this case {amounts}; {FREE}")
 
     def _units(self) -> int:
         return int(self.model.schema.costs.cost(self.held[None], self.free[None])[0])
 
-    def _changed(self) -> None:
+    def _reopen(self) -> None:
         """Which tests may be asked now: not those that are refused, nor what everyone knows already. What is computed from these
         is for `core.cases` to know."""
         self.open[:] = not self.stopped
@@ -212,19 +212,19 @@ class PartialCase:
     @property
     def known(self) -> dict[str, Any]:
         """What was known, or told free of charge."""
-        return {self.model.schema.tests[i]: value for i, value in self._values.items() if self.free[i]}
+        return {self.model.schema.tests[i]: value for i, value in self._answers.items() if self.free[i]}
 
     @property
     def answers(self) -> dict[str, Any]:
         """What was told and paid, in this order."""
-        return {self.model.schema.tests[i]: value for i, value in self._values.items() if not self.free[i]}
+        return {self.model.schema.tests[i]: value for i, value in self._answers.items() if not self.free[i]}
 
     @property
     def refused(self) -> list[str]:
         return [self.model.schema.tests[i] for i in self._refused]
 
     @property
-    def expects(self) -> list[str]:
+    def lacking_known(self) -> list[str]:
         """Tests that the model takes for known by everyone, and that have no value yet. They are not asked for."""
         return [name for name in self.model.known if not self.held[self.model.form.tests[name]]]
 
@@ -243,7 +243,7 @@ class PartialCase:
 
 
 @lru_cache(maxsize=32)
-def at_budget(model: LearnedModel, budget: Budget) -> LearnedModel:
+def shared_at_budget(model: LearnedModel, budget: Budget) -> LearnedModel:
     """The model under another budget; the same one for all cases, since its networks are made ready once."""
     return model.at(budget)
 

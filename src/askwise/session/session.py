@@ -15,7 +15,7 @@ from askwise.core.budget import Budget
 from askwise.errors import StateError
 from askwise.model.model import LearnedModel
 from askwise.session.next_steps import next_steps
-from askwise.session.partial_case import PartialCase, at_budget
+from askwise.session.partial_case import PartialCase, shared_at_budget
 from askwise.session.step import Step
 
 TRACE = "askwise-trace-2"
@@ -51,8 +51,8 @@ class Session(PartialCase):
 
     _step: Step | None = None
 
-    def _changed(self) -> None:
-        super()._changed()
+    def _reopen(self) -> None:
+        super()._reopen()
         self._step = None
 
     # ------------------------------------------------------------------ what is asked
@@ -95,7 +95,7 @@ class Session(PartialCase):
             "budget": self.budget if most is None or Fraction(str(float(most))) == most else str(most),
             "unit": self.model.unit,
             "draw": {"number": self.draw, "share": self.model.blend.share, "follows": int(self.second)},
-            "known": {test: self._values[self.model.form.tests[test]] for test in self._start},
+            "known": {test: self._answers[self.model.form.tests[test]] for test in self._start},
             "outside": self._outside,
             "events": self._events(),
             "answers": self.answers,
@@ -137,7 +137,7 @@ class Session(PartialCase):
         try:
             at, most = Budget.from_dict(trace["at"]), trace["budget"]
             session = cls(
-                model if at == model.budget else at_budget(model, at),
+                model if at == model.budget else shared_at_budget(model, at),
                 trace["known"],
                 case_id=trace["case_id"],
                 budget=None if most is None else str(most),

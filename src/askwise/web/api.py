@@ -46,9 +46,9 @@ class Service:
 
     def __init__(self, models: dict[str, LearnedModel], settings: ServiceSettings, metrics: Metrics) -> None:
         self.models, self.settings, self.metrics = models, settings, metrics
-        self.turns = Turns(lambda: metrics.begun - self.turns.begun)
+        self.turns = Turns(lambda: metrics.received - self.turns.received)
         self.summaries = [summary(name, model) for name, model in models.items()]
-        self.cards = {name: card(name, model) for name, model in models.items()}
+        self.model_cards = {name: model_card(name, model) for name, model in models.items()}
 
     async def long(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
         """What takes long is done in turns, beside the event loop."""
@@ -81,7 +81,7 @@ def summary(name: str, model: LearnedModel) -> dict[str, Any]:
     }
 
 
-def card(name: str, model: LearnedModel) -> dict[str, Any]:
+def model_card(name: str, model: LearnedModel) -> dict[str, Any]:
     """All that a client needs to ask the questions of a model."""
     schema, used = model.schema, usage(model)
     alone = schema.costs.money(schema.costs.alone).tolist()
@@ -245,7 +245,7 @@ def routes(service: Service) -> APIRouter:
     @router.get(path, responses=about, tags=["models"], openapi_extra={"parameters": [parameter]})
     async def one_model(request: Request) -> Response:
         """What a model asks, with costs and ranges, what it decides and what it is expected to cost."""
-        return to_json(service.cards[service.asked(request)[0]])
+        return to_json(service.model_cards[service.asked(request)[0]])
 
     if service.settings.echo:
 

@@ -1,4 +1,4 @@
-"""The application: routes behind the gate, errors as one sentence, and a schema that names everything."""
+"""The application: routes behind the guard, errors as one sentence, and a schema that names everything."""
 
 from __future__ import annotations
 

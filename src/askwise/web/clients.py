@@ -16,7 +16,7 @@ LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\]|::1)(:[0-9]{1,5})?", re.IGN
 
 
 class Refused(Exception):
-    """A request that is answered by the gate: a status and one sentence."""
+    """A request that is answered by the guard: a status and one sentence."""
 
     def __init__(self, status: int, words: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(words)

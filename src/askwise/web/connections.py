@@ -94,7 +94,7 @@ class Connection(H11Protocol):
     crowd: Crowd
     gone = False
     address = "-"
-    waiting: asyncio.TimerHandle | None = None  # for the head of a request; the gate looks after bodies
+    waiting: asyncio.TimerHandle | None = None  # for the head of a request; the guard looks after bodies
     stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:

@@ -59,9 +59,9 @@ class Metrics:
     """Counts since the start. Labels come from fixed sets (routes, models), so that nobody can make them grow."""
 
     def __init__(self) -> None:
-        self.began = time.time()
-        self.now = 0  # requests in progress
-        self.begun = 0  # requests so far
+        self.started_at = time.time()
+        self.in_progress = 0  # requests
+        self.received = 0  # requests so far
         self.connections = 0  # open now
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: dict[str, list[float]] = {}  # by route: counts by bucket, then the rest, then the sum
@@ -98,8 +98,8 @@ class Metrics:
         metric("connections_closed_total", "counter", "Connections that the service closed, by reason.", closed)
         for name, words, value in (
             ("connections", "Connections open now.", self.connections),
-            ("requests_in_progress", "Requests being answered now.", self.now),
-            ("start_time_seconds", "When the service started, in seconds since 1970.", round(self.began, 3)),
+            ("requests_in_progress", "Requests being answered now.", self.in_progress),
+            ("start_time_seconds", "When the service started, in seconds since 1970.", round(self.started_at, 3)),
             ("resident_memory_bytes", "Memory in use.", resident()),
         ):
             metric(name, "gauge", words, [("", {}, value)])

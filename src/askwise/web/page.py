@@ -63,7 +63,7 @@ def error(status: int, words: str) -> Response:
     return render("error.html", status, title="Not possible", words=view.for_people(words), status_code=status)
 
 
-def form(body: bytes) -> dict[str, str]:
+def form_fields(body: bytes) -> dict[str, str]:
     """The fields of a form; of two with one name the last."""
     strict: dict[str, Any] = {"strict_parsing": bool(body), "max_num_fields": FIELDS, "errors": "strict"}
     try:
@@ -129,7 +129,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
         tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
         facts = {
             "unit": model.unit,
-            "expected": [t for t in tests if t["test"] in model.known],
+            "known_tests": [t for t in tests if t["test"] in model.known],
             "others": [t for t in tests if t["test"] not in model.known],
             "summary": by_name[name],
         }
@@ -157,7 +157,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     @page("/m/{name}/start", "POST")
     def started(request: Request, body: bytes) -> Response:
-        (name, model), fields = service.asked(request), form(body)
+        (name, model), fields = service.asked(request), form_fields(body)
         service.saw(request, fields)
         try:
             return case_page(name, begin(model, fields))
@@ -166,7 +166,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     @page("/m/{name}", "POST")
     def answer(request: Request, body: bytes) -> Response:
-        (name, model), fields = service.asked(request), form(body)
+        (name, model), fields = service.asked(request), form_fields(body)
         service.saw(request, fields)
         session = view.revived(model, fields.get("state", ""))
         try:
@@ -178,7 +178,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     @page("/m/{name}/record.json", "POST")
     def record(request: Request, body: bytes) -> Response:
-        session = view.revived(service.asked(request)[1], form(body).get("state", ""), service.turns.breathe)
+        session = view.revived(service.asked(request)[1], form_fields(body).get("state", ""), service.turns.breathe)
         safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session.case_id)[:60] or "case"
         text = encoded(json.dumps(session.trace(), indent=1, ensure_ascii=False))
         return Response(text, 200, {"content-disposition": f'attachment; filename="{safe}.json"'}, "application/json")
@@ -210,7 +210,7 @@ def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
 
     @page("/login", "POST")
     def logged_in(request: Request, body: bytes) -> Response:
-        token, sent = service.settings.token, form(body).get("token", "")
+        token, sent = service.settings.token, form_fields(body).get("token", "")
         if token is None or not hmac.compare_digest(sent.strip().encode(), token.encode()):
             return render("login.html", 403, title="Log in", error="This is not the service's token.")
         response = Response(status_code=303, headers={"location": "/"})

@@ -1,4 +1,4 @@
-"""The gate every request goes through: who may ask, how much, how fast, and what every answer carries.
+"""The guard that every request goes through: who may ask, how much, how fast, and what every answer carries.
 
 One plain ASGI layer. It reads the whole body before anything else happens, so that nothing behind it has to think about slow or
 endless bodies.
@@ -64,15 +64,15 @@ class RequestGuard:
         if scope["type"] != "http":  # no websockets
             await send({"type": "websocket.close", "code": 1003})
             return
-        began, status, refused = time.perf_counter(), 0, False
-        self.metrics.now += 1
-        self.metrics.begun += 1
+        start, status, refused = time.perf_counter(), 0, False
+        self.metrics.in_progress += 1
+        self.metrics.received += 1
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if status >= 400 and self.metrics.now > 1:
+                if status >= 400 and self.metrics.in_progress > 1:
                     await asyncio.sleep(PAUSE)
                 message["headers"] = [*message["headers"], *HEADERS]
                 if not any(name == b"cache-control" for name, _ in message["headers"]):
@@ -91,8 +91,8 @@ class RequestGuard:
             if not status:
                 await _answer(sending, scope["path"], Refused(500, "the service made a mistake; its log says where"))
         finally:
-            seconds = time.perf_counter() - began
-            self.metrics.now -= 1
+            seconds = time.perf_counter() - start
+            self.metrics.in_progress -= 1
             route, name = "refused" if refused else _route(scope), method(scope)
             self.metrics.request(route, name, status, seconds)
             more = {"ms": round(1e3 * seconds, 2), "client": address(scope), **scope.get("askwise", {})}

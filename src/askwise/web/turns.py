@@ -33,7 +33,7 @@ class Turns:
         self._running: Counter[str] = Counter()
         self._threads = 0
         self._thread = threading.local()
-        self.begun = 0
+        self.received = 0
 
     async def run(self, client: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """What the work returns, when its turn has come."""
@@ -44,7 +44,7 @@ class Turns:
                 words = f"more than {WAITING} requests of one client are waiting; wait for their answers"
                 raise HTTPException(429, words, {"retry-after": "1"})
             queue.append((done, work, arguments))
-            self.begun += 1
+            self.received += 1
             if self._threads < WORKERS:
                 self._threads += 1
                 threading.Thread(target=self._work, name="long work", daemon=True).start()

@@ -209,7 +209,7 @@ def _spending(session: Session, step: Step) -> dict[str, Any]:
 # ---------------------------------------------------------------------- a model
 
 
-def at_budget(model: LearnedModel, b: float) -> LearnedModel:
+def at_average(model: LearnedModel, b: float) -> LearnedModel:
     """The model where it may spend b on average, and keeps to the hard budget that it has."""
     average = Fraction(f"{b:.12g}")  # a share of a mean cost, which may be less than a person would give
     return model.at(Budget(average=average, hard=model.budget.hard))
@@ -221,7 +221,7 @@ def slider(model: LearnedModel) -> list[dict[str, Any]]:
     positions = []
     for i in range(STEPS + 1):
         b = model.saturation.cost * i / STEPS
-        there = at_budget(model, b)
+        there = at_average(model, b)
         figures = {"budget": b, **{k: there.expected[k] for k in ("cost", "accuracy", "loss")}}
         words = {
             "budget": money(b, model.unit, about=True),
@@ -253,7 +253,7 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
     """The frontier, and what is bought at one position of the slider; None is where the model works."""
     at = position(model, model.expected["cost"]) if at is None else at
     steps = slider(model)
-    there = at_budget(model, steps[at]["budget"])
+    there = at_average(model, steps[at]["budget"])
     used, schema = usage(there), model.schema
     return {
         "at": at,

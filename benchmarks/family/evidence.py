@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff
-from askwise.components.boosting import boost, probabilities, stakes, unweighted
+from askwise.components.boosting import boost, loss_scales, probabilities, unweighted
 from askwise.core.episode import Episodes, replay, rollout
 from askwise.core.problem import Problem
 from askwise.datasets.named import raw
@@ -168,7 +168,7 @@ def aside(model: Model, learn: Problem, held_out: Problem, new: Problem, known: 
 
 def boosted(learn: Problem, held_out: Problem, part: Problem, mask: np.ndarray) -> np.ndarray:
     """The score of each case by a model of its own."""
-    weights, scores = stakes(learn), np.empty(len(part))
+    weights, scores = loss_scales(learn), np.empty(len(part))
     for i in range(len(part)):
         columns = np.flatnonzero(mask[i][part.schema.owner])
         p = np.bincount(learn.y, minlength=part.schema.n_classes)[None] / len(learn)

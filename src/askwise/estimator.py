@@ -76,7 +76,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     config : FamilyConfig or TrainConfig, default=None
         All settings of training. By default they follow from the size of the data.
     validation_fraction : float, default=0.25
-        Share of the rows that is kept for choosing.
+        Share of the rows that is kept apart: half of it to learn when to stop, half to choose and to measure.
     time_limit : float, default=None
         Seconds for each training. Without it training is counted in steps, and the result depends on the seed alone.
     unit : str, default=''

@@ -1,4 +1,4 @@
-"""Training data with gaps, made complete by guessing: what the paper compares its own way of learning from gaps with.
+"""Missing values of training data, filled by guessing: what the paper compares its own way of learning from them with.
 
 `mean`: each column's mean. `mice`: chained equations with linear regression; again and again each test is regressed on all
 others, over the rows that have it, and predicted where it is lacking. Both are fitted on the training rows alone, and what comes

@@ -15,5 +15,5 @@ cases: cases in progress; what a policy may see of them, and what may be done
 policy: from what is known of a case to what is done next
 measures: what a policy came to on some cases
 episode: the one loop that buys and decides
-missingness: rows with gaps, made complete for learning
+missingness: rows with missing values, made complete for learning
 """

@@ -73,7 +73,7 @@ class Paid(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CostFunction:
-    """Prices of F tests and G shared set-ups, in whole units."""
+    """Costs of F tests and G shared set-ups, in whole units."""
 
     own: Ints  # F
     setup: Ints  # G

@@ -1,4 +1,4 @@
-"""Rows with gaps, made complete for learning, so that a gap tells nothing."""
+"""Rows with missing values, made complete for learning, so that missingness tells nothing."""
 
 from __future__ import annotations
 

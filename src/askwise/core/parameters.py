@@ -192,6 +192,7 @@ class Settings:
 
     def but(self, **changes: Any) -> Self:
         """The same with some settings changed."""
+        check_names(changes, self.__dataclass_fields__)
         return replace(self, **changes)
 
 

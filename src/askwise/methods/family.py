@@ -1,4 +1,4 @@
-"""One training for every price and every budget: a static order, made adaptive by gradients through its classifier."""
+"""One training for every tradeoff and every budget: a static order, made adaptive by gradients through its classifier."""
 
 from __future__ import annotations
 

@@ -117,12 +117,13 @@ def test_decisions_are_not_written_among_the_cases(folder: Path) -> None:
     assert sorted((folder / "many").iterdir()) == before
 
 
+# getrusage would count the memory of the parent too
 PEAK = """
 import sys
 from pathlib import Path
 from askwise import cli
 cli.main(["predict", *sys.argv[1:]])
-print(int(next(line for line in Path("/proc/self/status").open() if line.startswith("VmHWM")).split()[1]) // 1024)  # getrusage would count the parent's memory too
+print(int(next(line for line in Path("/proc/self/status").open() if line.startswith("VmHWM")).split()[1]) // 1024)
 """
 
 

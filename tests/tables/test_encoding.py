@@ -361,7 +361,7 @@ def test_a_schema_in_which_columns_stay_tests():
 
 
 def test_a_million_rows_take_little_more_than_themselves():
-    # in a process of its own, since the most memory a process ever had is counted
+    # in a process of its own, since the most memory it ever had is counted; getrusage would count that of its parent too
     program = """
 from pathlib import Path
 import numpy as np
@@ -372,7 +372,7 @@ X += np.arange(50)
 X[::3] += 1
 train = np.arange(0, 1_000_000, 2)
 matrix = Encoding.fit(X, rows=train).transform(X)
-peak = 1024 * int(next(line for line in Path("/proc/self/status").open() if line.startswith("VmHWM")).split()[1])  # getrusage would count the parent's memory too
+peak = 1024 * int(next(line for line in Path("/proc/self/status").open() if line.startswith("VmHWM")).split()[1])
 assert matrix.shape == X.shape
 assert X.nbytes + matrix.nbytes < peak < 1.25 * (X.nbytes + matrix.nbytes) + 2**26, peak
 """

@@ -171,7 +171,7 @@ class FamilyConfig(Settings):
         return max(1 - self.averaging, 5 / (steps + 40 * phase + 10))
 
     def softness(self, progress: float) -> float:
-        """T = last_softness^s, s: progress in the phase.
+        """T_s = last_softness^s, s: progress in the phase.
 
         Family: F17
         """

@@ -34,10 +34,10 @@ def prefix_loss(class_logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def soft_choice(perturbed: Tensor, open: Tensor, temperature: float) -> Tensor:
-    """q = softmax((u + n) / T) over A; 0 where A is empty; B, F.
+    """q = softmax((u + n) / T_s) over A; 0 where A is empty; B, F.
 
     u + n: perturbed (B, F), selector logits with Gumbel noise, hugely negative outside of A (`gumbel_perturbed`); open (B): A is
-    not empty; T: temperature.
+    not empty; T_s: temperature.
 
     Family: F17
     """

@@ -31,9 +31,6 @@ def are_numbers(values: Iterable[Any]) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in values)
 
 
-# ---------------------------------------------------------------------- parts of a file, before there is a model
-
-
 def fraction(text: Any) -> Fraction:
     """An amount of money."""
     if not isinstance(text, str) or not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
@@ -81,9 +78,6 @@ def check_network(weights: Arrays, schema: Schema, i: int) -> None:
     inputs, outputs = weights["encoder.0.weight"].shape[1], weights["head.weight"].shape[0]
     if (inputs, outputs) != (len(schema.columns) + schema.n_tests, 1 + schema.n_actions):
         raise StateError(f"the network of point {i} does not fit its {schema.n_tests} tests and {schema.n_classes} classes")
-
-
-# ---------------------------------------------------------------------- the model as a whole
 
 
 def check(model: LearnedModel) -> None:

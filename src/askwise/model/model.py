@@ -59,8 +59,6 @@ class LearnedModel:
     encoder: Encoder | None = None  # of the user's own
     family: Family | None = None  # one set of weights for all points, at any tradeoff and any hard budget
 
-    # ------------------------------------------------------------------ budgets
-
     @cached_property
     def blend(self) -> Blend:
         """Which points of the frontier the budget follows."""
@@ -178,8 +176,6 @@ class LearnedModel:
         for part in (self.loss, schema.owner, costs.own, costs.setup, costs.member, costs.sources, *weights):
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()[:16]
-
-    # ------------------------------------------------------------------ cases
 
     def problem(self, X: Any, y: Any = None, known: Any = None, ids: Any = None) -> Problem:
         """Rows of a table as cases. `known`: a mask rows x tests of what these cases know, besides what everyone does."""

@@ -87,8 +87,6 @@ class PartialCase:
             setattr(other, name, getattr(self, name).copy())
         return other
 
-    # ------------------------------------------------------------------ what is answered
-
     def tell(self, test: str, value: Any, *, paid: bool = True, outside: bool | None = None) -> None:
         """The result of a test, asked or not: a value or, of a test that reveals several columns, {column: value}.
 
@@ -196,8 +194,6 @@ class PartialCase:
         is for `core.cases` to know."""
         self.open[:] = not self.stopped
         self.open[[*self._refused, *self._everyone]] = False
-
-    # ------------------------------------------------------------------ what there is to know
 
     @property
     def cost(self) -> float:

@@ -55,8 +55,6 @@ class Session(PartialCase):
         super()._reopen()
         self._step = None
 
-    # ------------------------------------------------------------------ what is asked
-
     def next(self) -> Step:
         """The next test, or the decision."""
         return self.next_many([self])[0]
@@ -80,8 +78,6 @@ class Session(PartialCase):
             session._step = step
             session._log.append({"do": "ask" if step.decision is None else "decide", "step": step})
         return [session._step for session in sessions]  # type: ignore[misc]
-
-    # ------------------------------------------------------------------ the record
 
     def trace(self) -> dict[str, Any]:
         """All that happened, for JSON; `replay` makes the same session of it."""

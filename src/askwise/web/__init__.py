@@ -7,6 +7,7 @@ turns: long work beside the event loop
 request_guard: what every request goes through
 bodies: what may be sent and what comes back
 api: the routes for programs
+openapi: what OpenAPI says of these routes
 view: what the page shows, in words and numbers
 page: the routes for people
 app: the whole application

@@ -160,136 +160,68 @@ def to_json(data: Any, status: int = 200, **headers: str) -> Response:
     return Response(encoded(text), status, headers, media_type="application/json")
 
 
-MEANING = {
-    401: "The token is missing or wrong.",
-    404: "There is no such model.",
-    408: "The request did not arrive in time.",
-    413: "The request is too large.",
-    415: "The body is not application/json.",
-    421: "The service does not answer under this name.",
-    422: "Something in it cannot be used.",
-    429: "Too many requests.",
-}
-WRONG = (404, 408, 413, 415, 422)  # what may be wrong with a body
+class Routes:
+    """Answers each route for programs."""
 
+    def __init__(self, service: Service) -> None:
+        self.service, self.batcher = service, StepBatcher()
 
-def _gives(model: type, words: str, *errors: int) -> dict[int | str, dict[str, Any]]:
-    means = {200: words, **{status: MEANING[status] for status in (*errors, 401, 421, 429)}}
-    return {status: {"model": model if status == 200 else ErrorBody, "description": text} for status, text in means.items()}
-
-
-def examples_of(models: dict[str, LearnedModel]) -> tuple[dict[str, Any], Any]:
-    """A case of the first model with its answer, so that what the documentation shows is real."""
-    model = next(iter(models.values()))
-    start = PartialCase(model, case_id="A-17")
-    first = answer_of(start, next_steps([start])[0])
-    test = first["test"] or model.schema.tests[0]
-    fields = model.form.fields(test)
-    value = {f.column: _typical(f) for f in fields} if len(fields) > 1 else _typical(fields[0])
-    sent: tuple[tuple[str, str, dict[str, Any]], ...] = (
-        ("start", "Nothing is known yet", {}),
-        ("answered", f"The result of {test}", {"answers": {test: value}}),
-        ("refused", f"{test} is not available", {"refused": [test]}),
-        ("budget", "At most this much for this case", {"budget": model.expected["cost"]}),
-    )
-    return {name: {"summary": words, "value": {"case_id": "A-17", **more}} for name, words, more in sent}, first
-
-
-def _typical(field: Any) -> Any:
-    if field.categories:
-        return field.categories[0]
-    if field.kind == "boolean":
-        return True
-    if field.kind == "time" or field.low is None:
-        return 1.0 if field.low is None else field.low
-    return round((field.low + field.high) / 2, 0 if field.whole else 2)
-
-
-def routes(service: Service) -> APIRouter:
-    """All routes under /api, and those for machines that watch."""
-    router, path = APIRouter(), "/api/models/{model}"
-    examples, first = examples_of(service.models)
-    many = {"many": {"summary": "Two cases", "value": {"cases": [examples[name]["value"] for name in ("start", "answered")]}}}
-    # read by hand in the routes: FastAPI's own reading takes longer than the rest of the route
-    name_schema = {"type": "string", "examples": [next(iter(service.models))]}
-    parameter = {"name": "model", "in": "path", "required": True, "description": "Name of the model.", "schema": name_schema}
-    batcher = StepBatcher()
-
-    def takes(body: type, examples: dict[str, Any]) -> dict[str, Any]:
-        content = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}, "examples": examples}
-        return {"requestBody": {"required": True, "content": {"application/json": content}}, "parameters": [parameter]}
-
-    alive = _gives(bodies.HealthBody, "The service answers.")
-    del alive[401]
-
-    @router.get("/health", responses=alive, tags=["service"])
-    async def health() -> Response:
+    async def health(self, request: Request) -> Response:
         """Whether the service is up. It needs no token."""
-        return to_json({"status": "ok", "version": __version__, "models": len(service.models)})
+        return to_json({"status": "ok", "version": __version__, "models": len(self.service.models)})
 
-    counters = _gives(bodies.HealthBody, "")
-    counters[200] = {"description": "Counters.", "content": {"text/plain": {"schema": {"type": "string"}}}}
-
-    @router.get("/metrics", responses=counters, tags=["service"], response_class=Response)
-    async def metrics() -> Response:
+    async def metrics(self, request: Request) -> Response:
         """Counters in Prometheus' text format."""
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(self.service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    @router.get("/api/models", responses=_gives(bodies.ModelsBody, "All models."), tags=["models"])
-    async def models() -> Response:
+    async def models(self, request: Request) -> Response:
         """The models of this service."""
-        return to_json({"models": service.summaries})
+        return to_json({"models": self.service.summaries})
 
-    about = _gives(bodies.ModelCardBody, "The model.", 404)
-
-    @router.get(path, responses=about, tags=["models"], openapi_extra={"parameters": [parameter]})
-    async def one_model(request: Request) -> Response:
+    async def one_model(self, request: Request) -> Response:
         """What a model asks, with costs and ranges, what it decides and what it is expected to cost."""
-        return to_json(service.model_cards[service.asked(request)[0]])
+        return to_json(self.service.model_cards[self.service.asked(request)[0]])
 
-    if service.settings.echo:
-
-        @router.post("/api/echo", include_in_schema=False)
-        async def echo(request: Request) -> Response:
-            """What was sent: the cost of the service without its work, to measure against."""
-            return to_json(bodies.read(CaseBody, await request.body()).arguments)
-
-    def read(request: Request, model: LearnedModel, body: bytes) -> Session:
-        case = bodies.read(CaseBody, body)
-        service.saw(request, case.arguments)
-        return case_of(model, case)
-
-    async def received(request: Request, model: LearnedModel) -> Session:
-        body = await request.body()
-        if len(body) <= LARGE:
-            return read(request, model, body)
-        large: Session = await service.long(request, read, request, model, body)
-        return large
-
-    answer = _gives(bodies.StepBody, "A question or the decision.", *WRONG)
-    answer[200]["content"] = {"application/json": {"example": first}}
-
-    @router.post(f"{path}/next", responses=answer, tags=["cases"], openapi_extra=takes(CaseBody, examples))
-    async def next_step(request: Request) -> Response:
+    async def next_step(self, request: Request) -> Response:
         """The next test for a case, or the decision. Send all answers so far, each time."""
-        name, model = service.asked(request)
-        case = await received(request, model)
-        alone = service.metrics.connections <= 1  # nobody else can have arrived
-        step = next_steps([case])[0] if alone else await batcher.next(case)
-        service.metrics.answer(name, "ask" if step.decision is None else "decide")
+        name, model = self.service.asked(request)
+        case = await self._received(request, model)
+        alone = self.service.metrics.connections <= 1  # nobody else can have arrived
+        step = next_steps([case])[0] if alone else await self.batcher.next(case)
+        self.service.metrics.answer(name, "ask" if step.decision is None else "decide")
         return to_json(answer_of(case, step))
 
-    record = _gives(bodies.TraceBody, "The record.", *WRONG)
-
-    @router.post(f"{path}/trace", responses=record, tags=["cases"], openapi_extra=takes(CaseBody, examples))
-    async def trace(request: Request) -> Response:
+    async def trace(self, request: Request) -> Response:
         """The record of a case as it stands, which can be replayed."""
-        session = await received(request, service.asked(request)[1])
+        session = await self._received(request, self.service.asked(request)[1])
         session.next()
         return to_json(session.trace())
 
-    def all_steps(request: Request, name: str, model: LearnedModel, body: bytes) -> Response:
-        cases, most = bodies.read(bodies.BatchBody, body).cases, service.settings.limits.max_cases
+    async def batch(self, request: Request) -> Response:
+        """The next steps of many cases, which is faster than one after the other."""
+        name, model = self.service.asked(request)
+        response: Response = await self.service.long(request, self._all_steps, request, name, model, await request.body())
+        return response
+
+    async def echo(self, request: Request) -> Response:
+        """What was sent: the cost of the service without its work, to measure against."""
+        return to_json(bodies.read(CaseBody, await request.body()).arguments)
+
+    async def _received(self, request: Request, model: LearnedModel) -> Session:
+        body = await request.body()
+        if len(body) <= LARGE:
+            return self._read(request, model, body)
+        large: Session = await self.service.long(request, self._read, request, model, body)
+        return large
+
+    def _read(self, request: Request, model: LearnedModel, body: bytes) -> Session:
+        case = bodies.read(CaseBody, body)
+        self.service.saw(request, case.arguments)
+        return case_of(model, case)
+
+    def _all_steps(self, request: Request, name: str, model: LearnedModel, body: bytes) -> Response:
+        service, cases = self.service, bodies.read(bodies.BatchBody, body).cases
+        most = service.settings.limits.max_cases
         if len(cases) > most:
             raise InputError(f"there are {len(cases)} cases; one request may hold {most}")
         service.saw(request, [case.model_dump() if isinstance(case, ErrorBody) else case.arguments for case in cases])
@@ -299,13 +231,15 @@ def routes(service: Service) -> APIRouter:
             service.metrics.answer(name, kind, kinds.count(kind))
         return to_json({"steps": steps})
 
-    each = _gives(bodies.StepsBody, "One step for each case.", *WRONG)
 
-    @router.post(f"{path}/batch", responses=each, tags=["cases"], openapi_extra=takes(bodies.BatchBody, many))
-    async def batch(request: Request) -> Response:
-        """The next steps of many cases, which is faster than one after the other."""
-        name, model = service.asked(request)
-        response: Response = await service.long(request, all_steps, request, name, model, await request.body())
-        return response
-
+def routes(service: Service, words: dict[str, dict[str, Any]]) -> APIRouter:
+    """All routes under /api, and those for machines that watch. words: what OpenAPI says of each."""
+    router, path, api = APIRouter(), "/api/models/{model}", Routes(service)
+    gets = {"/health": api.health, "/metrics": api.metrics, "/api/models": api.models, path: api.one_model}
+    posts = {f"{path}/next": api.next_step, f"{path}/trace": api.trace, f"{path}/batch": api.batch}
+    for method, handlers in (("GET", gets), ("POST", posts)):
+        for where, handler in handlers.items():
+            router.add_api_route(where, handler, methods=[method], **words[handler.__name__])
+    if service.settings.echo:
+        router.add_api_route("/api/echo", api.echo, methods=["POST"], include_in_schema=False)
     return router

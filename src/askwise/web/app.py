@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
-from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 from askwise import __version__
 from askwise.errors import AskwiseError, InputError, reworded
 from askwise.model.model import LearnedModel
-from askwise.web import api, bodies, page
+from askwise.web import api, openapi, page
 from askwise.web.logs import Log, Metrics
 from askwise.web.request_guard import RequestGuard, is_for_programs
 from askwise.web.settings import ServiceSettings
@@ -29,15 +25,15 @@ def create_app(models: dict[str, LearnedModel], settings: ServiceSettings | None
     log = log or Log(values=settings.log_values)
     service = api.Service(models, settings, Metrics())
     app = FastAPI(title="askwise", version=__version__, description=WORDS, docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(api.routes(service))
-    schema = _schema(app, settings)
+    app.include_router(api.routes(service, openapi.words_of(models)))
+    schema = openapi.schema_of(app, settings)
     app.include_router(page.routes(service, schema), include_in_schema=False)
     app.openapi = lambda: schema  # type: ignore[method-assign]
-    described = api.to_json(schema).body
+    text = api.to_json(schema).body
 
     @app.get("/openapi.json", include_in_schema=False)
-    async def openapi() -> Response:
-        return Response(described, media_type="application/json")
+    async def described() -> Response:
+        return Response(text, media_type="application/json")
 
     async def wrong(request: Request, error: Exception) -> Response:
         return _explained(request, 404 if isinstance(error, api.Missing) else 422, str(error))
@@ -62,18 +58,3 @@ def _explained(request: Request, status: int, words: str) -> Response:
     if is_for_programs(request.url.path):
         return api.to_json({"error": reworded(words, api.WORDS)}, status)
     return page.error(status, words)
-
-
-def _schema(app: FastAPI, settings: ServiceSettings) -> dict[str, Any]:
-    schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    _, extra = models_json_schema([(bodies.BatchBody, "validation")], ref_template="#/components/schemas/{model}")
-    parts = schema.setdefault("components", {})
-    parts["schemas"] = {k: v for k, v in {**parts.get("schemas", {}), **extra["$defs"]}.items() if "Validation" not in k}
-    for operations in schema["paths"].values():
-        for operation in operations.values():
-            if operation["responses"].get("422", {}).get("description") == "Validation Error":
-                del operation["responses"]["422"]  # FastAPI's own, which never comes
-    if settings.token is not None:
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}]
-    return schema

@@ -109,112 +109,118 @@ def act(session: Session, fields: dict[str, str]) -> str | None:
     return None
 
 
-def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
-    """All pages."""
-    router = APIRouter()
-    several, by_name = len(service.models) > 1, {each["name"]: each for each in service.summaries}
+class Pages:
+    """Makes each page, from a request and its body. That is long work."""
 
-    def context(name: str, title: str, words: str = "", filled_in: dict[str, str] | None = None) -> dict[str, Any]:
-        shown = {"error": words, "filled_in": filled_in or {}}
-        return {"title": title, "model": name, "tab": "case", "several": several, **shown}
+    def __init__(self, service: Service, schema: dict[str, Any]) -> None:
+        self.service, self.schema, self.several = service, schema, len(service.models) > 1
+        self.by_name = {each["name"]: each for each in service.summaries}
 
-    def case_page(name: str, session: Session, chosen: str | None = None, **more: Any) -> Response:
-        facts = view.case_view(session, chosen)
-        test = facts["test"]
-        title = f"{test}?" if test else f"Decision: {facts['step'].decision}"
-        service.metrics.answer(name, "ask" if test else "decide")
-        return render("ask.html" if test else "done.html", **{**context(name, title), **facts, **more})
+    def home(self, request: Request, body: bytes) -> Response:
+        return render("home.html", title="Models", models=self.service.summaries, several=self.several)
 
-    def start_page(name: str, model: LearnedModel, filled_in: dict[str, str], words: str = "") -> Response:
-        tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
-        facts = {
-            "unit": model.unit,
-            "known_tests": [t for t in tests if t["test"] in model.known],
-            "others": [t for t in tests if t["test"] not in model.known],
-            "summary": by_name[name],
-        }
-        return render("start.html", 422 if words else 200, **context(name, f"New case: {name}", words, filled_in), **facts)
+    def start(self, request: Request, body: bytes) -> Response:
+        return self._start_page(*self.service.asked(request), {})
 
-    def page(path: str, method: str = "GET") -> Callable[[Callable[[Request, bytes], Response]], None]:
-        """A page under this address. Making it is long work."""
-
-        def register(make: Callable[[Request, bytes], Response]) -> None:
-            async def route(request: Request) -> Response:
-                response: Response = await service.long(request, make, request, await request.body())
-                return response
-
-            router.add_api_route(path, route, methods=[method])
-
-        return register
-
-    @page("/")
-    def home(request: Request, body: bytes) -> Response:
-        return render("home.html", title="Models", models=service.summaries, several=several)
-
-    @page("/m/{name}")
-    def start(request: Request, body: bytes) -> Response:
-        return start_page(*service.asked(request), {})
-
-    @page("/m/{name}/start", "POST")
-    def started(request: Request, body: bytes) -> Response:
-        (name, model), fields = service.asked(request), form_fields(body)
-        service.saw(request, fields)
+    def started(self, request: Request, body: bytes) -> Response:
+        (name, model), fields = self.service.asked(request), form_fields(body)
+        self.service.saw(request, fields)
         try:
-            return case_page(name, begin(model, fields))
+            return self._case_page(name, begin(model, fields))
         except InputError as wrong:
-            return start_page(name, model, fields, view.for_people(str(wrong)))
+            return self._start_page(name, model, fields, view.for_people(str(wrong)))
 
-    @page("/m/{name}", "POST")
-    def answer(request: Request, body: bytes) -> Response:
-        (name, model), fields = service.asked(request), form_fields(body)
-        service.saw(request, fields)
+    def answer(self, request: Request, body: bytes) -> Response:
+        (name, model), fields = self.service.asked(request), form_fields(body)
+        self.service.saw(request, fields)
         session = view.revived(model, fields.get("state", ""))
         try:
-            return case_page(name, session, act(session, fields))
+            return self._case_page(name, session, act(session, fields))
         except InputError as wrong:
             other, asks = fields.get("test", ""), session.next().test
             chosen = other if other != asks and other in model.form.tests and fields.get("do", "tell") == "tell" else None
-            return case_page(name, session, chosen, error=view.for_people(str(wrong)), filled_in=fields, status=422)
+            return self._case_page(name, session, chosen, error=view.for_people(str(wrong)), filled_in=fields, status=422)
 
-    @page("/m/{name}/record.json", "POST")
-    def record(request: Request, body: bytes) -> Response:
-        session = view.revived(service.asked(request)[1], form_fields(body).get("state", ""), service.turns.breathe)
+    def record(self, request: Request, body: bytes) -> Response:
+        state = form_fields(body).get("state", "")
+        session = view.revived(self.service.asked(request)[1], state, self.service.turns.breathe)
         safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session.case_id)[:60] or "case"
         text = encoded(json.dumps(session.trace(), indent=1, ensure_ascii=False))
         return Response(text, 200, {"content-disposition": f'attachment; filename="{safe}.json"'}, "application/json")
 
-    @page("/m/{name}/model")
-    def about(request: Request, body: bytes) -> Response:
-        (name, model), at = service.asked(request), request.query_params.get("at", "")
+    def about(self, request: Request, body: bytes) -> Response:
+        (name, model), at = self.service.asked(request), request.query_params.get("at", "")
         position = digits(at)
         if at and (position is None or position > view.STEPS or len(at) > 3):
             raise Missing(f"the slider has no position {at[:20]!r}; it goes from 0 to {view.STEPS}")
         facts = view.model_view(model, position)
-        return render("model.html", title=f"The model: {name}", model=name, tab="model", several=several, **facts)
+        return render("model.html", title=f"The model: {name}", model=name, tab="model", several=self.several, **facts)
 
-    @page("/docs")
-    def docs(request: Request, body: bytes) -> Response:
-        token = service.settings.token is not None
-        return render("docs.html", title="API", tab="docs", several=several, schema=schema, token=token)
+    def docs(self, request: Request, body: bytes) -> Response:
+        token = self.service.settings.token is not None
+        return render("docs.html", title="API", tab="docs", several=self.several, schema=self.schema, token=token)
 
-    @router.get("/static/{name}")
-    async def static(name: str) -> Response:
-        if name not in _static():
-            raise Missing(f"there is no file {name[:60]!r}")
-        kind = KINDS[Path(name).suffix]
-        return Response(_static()[name], media_type=kind, headers={"cache-control": "public, max-age=86400, immutable"})
-
-    @page("/login")
-    def login(request: Request, body: bytes) -> Response:
+    def login(self, request: Request, body: bytes) -> Response:
         return render("login.html", title="Log in", error="")
 
-    @page("/login", "POST")
-    def logged_in(request: Request, body: bytes) -> Response:
-        token, sent = service.settings.token, form_fields(body).get("token", "")
+    def logged_in(self, request: Request, body: bytes) -> Response:
+        token, sent = self.service.settings.token, form_fields(body).get("token", "")
         if token is None or not hmac.compare_digest(sent.strip().encode(), token.encode()):
             return render("login.html", 403, title="Log in", error="This is not the service's token.")
         response = Response(status_code=303, headers={"location": "/"})
         response.set_cookie(COOKIE, cookie_for(token), httponly=True, samesite="strict", secure=request.url.scheme == "https")
         return response
 
+    def _case_page(self, name: str, session: Session, chosen: str | None = None, **more: Any) -> Response:
+        facts = view.case_view(session, chosen)
+        test = facts["test"]
+        title = f"{test}?" if test else f"Decision: {facts['step'].decision}"
+        self.service.metrics.answer(name, "ask" if test else "decide")
+        return render("ask.html" if test else "done.html", **{**self._context(name, title), **facts, **more})
+
+    def _start_page(self, name: str, model: LearnedModel, filled_in: dict[str, str], words: str = "") -> Response:
+        tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
+        facts = {
+            "unit": model.unit,
+            "known_tests": [t for t in tests if t["test"] in model.known],
+            "others": [t for t in tests if t["test"] not in model.known],
+            "summary": self.by_name[name],
+        }
+        context = self._context(name, f"New case: {name}", words, filled_in)
+        return render("start.html", 422 if words else 200, **context, **facts)
+
+    def _context(self, name: str, title: str, words: str = "", filled_in: dict[str, str] | None = None) -> dict[str, Any]:
+        shown = {"error": words, "filled_in": filled_in or {}}
+        return {"title": title, "model": name, "tab": "case", "several": self.several, **shown}
+
+
+async def static(name: str) -> Response:
+    """A file that all pages share."""
+    if name not in _static():
+        raise Missing(f"there is no file {name[:60]!r}")
+    kind = KINDS[Path(name).suffix]
+    return Response(_static()[name], media_type=kind, headers={"cache-control": "public, max-age=86400, immutable"})
+
+
+def routes(service: Service, schema: dict[str, Any]) -> APIRouter:
+    """All pages."""
+    router, pages = APIRouter(), Pages(service, schema)
+
+    def add(method: str, path: str, make: Callable[[Request, bytes], Response]) -> None:
+        async def route(request: Request) -> Response:
+            response: Response = await service.long(request, make, request, await request.body())
+            return response
+
+        router.add_api_route(path, route, methods=[method])
+
+    add("GET", "/", pages.home)
+    add("GET", "/m/{name}", pages.start)
+    add("POST", "/m/{name}/start", pages.started)
+    add("POST", "/m/{name}", pages.answer)
+    add("POST", "/m/{name}/record.json", pages.record)
+    add("GET", "/m/{name}/model", pages.about)
+    add("GET", "/docs", pages.docs)
+    add("GET", "/login", pages.login)
+    add("POST", "/login", pages.logged_in)
+    router.add_api_route("/static/{name}", static)
     return router

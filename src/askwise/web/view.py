@@ -83,9 +83,6 @@ def taken(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return stack
 
 
-# ---------------------------------------------------------------------- words
-
-
 def money(amount: float | None, unit: str, about: bool = False) -> str:
     """An amount with its unit. `about`: an estimate, of which two digits are enough."""
     if amount is None:
@@ -136,9 +133,6 @@ def for_people(words: str) -> str:
     """A sentence of the library, in the words of the page."""
     words = reworded(words, _WORDS)
     return words[:1].upper() + words[1:] + "."
-
-
-# ---------------------------------------------------------------------- a case
 
 
 def inputs(model: LearnedModel, test: str) -> list[dict[str, Any]]:
@@ -204,9 +198,6 @@ def _spending(session: Session, step: Step) -> dict[str, Any]:
     total = float(costs.money(costs.total))
     share, expected = (spent / total, min(step.expected.total / total, 1.0)) if total else (0.0, 0.0)
     return {"unit": session.model.unit, "total": total, "spent": spent, "spent_share": share, "expected_share": expected}
-
-
-# ---------------------------------------------------------------------- a model
 
 
 def at_average(model: LearnedModel, b: float) -> LearnedModel:

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -90,8 +89,7 @@ def main() -> None:
     test = data.splits(0)[2]
     problem = model.problem(data.table.iloc[test], np.asarray(data.y)[test])
     report = Report(problem, model.rollout(problem))
-    records = [SimpleNamespace(step=step, area=area) for step, area in model.facts["areas"]]
-    plots.save(plots.progress(records), options.out / "progress.svg")
+    plots.save(plots.progress(model), options.out / "progress.svg")
     plots.save(plots.bought(report), options.out / "bought.svg")
     plots.save(plots.paths(report, unit=model.unit), options.out / "paths.svg")
     (options.out / "transcript.txt").write_text(text)

@@ -148,7 +148,7 @@ def test_pictures_with_strange_names_are_valid(nasty: Path) -> None:
     import askwise
 
     model = askwise.load(nasty / "m.askwise")
-    cases = read_table(nasty / "c.csv", text=model.encoding.text)
+    cases = read_table(nasty / "c.csv", as_written=model.encoding.text)
     problem = model.problem(cases, np.resize(np.array(model.schema.classes, object), len(cases)))
     report = Report(problem, model.rollout(problem))
     for figure in (plots.bought(report), plots.paths(report, unit=model.unit)):

@@ -61,7 +61,7 @@ def one(seed: int) -> rows.Row:
     nothing = float(exact.Exact(problem).nothing().loss)
     budgets: dict[str, list[Budget]] = {
         "tradeoff": [Tradeoff(float(lam)) for lam in np.geomspace(20 * scale.low, 0.7 * scale.high, 10)],
-        "hard": [HardBudget(Fraction(int(costs.total * share)) * costs.unit) for share in np.linspace(0.1, 1, 10)],
+        "hard": [HardBudget(Fraction(int(costs.total * share)) * costs.smallest_unit) for share in np.linspace(0.1, 1, 10)],
     }
     row: rows.Row = {"kind": small.kind, "tests": problem.schema.n_tests, "seconds": round(seconds, 1)}
     for name, group in budgets.items():

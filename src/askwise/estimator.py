@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from askwise.session.session import Session
 
 
+Called = Callable[[Any], None] | None
 SECONDS = Real(at_least=0, infinite=True, noun="a number of seconds")
 SEED = Either(Whole(at_most=2**62 - 1), Instance(np.random.RandomState, "a RandomState"))
 
@@ -177,7 +178,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callable[[Any], None] | None = None, **run: Any
+        self, X: Any, y: Any, sample_weight: Any = None, *, callback: Called = None, save: Called = None, resume: Any = None
     ) -> CostlyClassifier:
         """Learns from rows.
 
@@ -191,8 +192,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             In learning, choosing and measuring a row of weight 3 counts as three such rows, one of weight 0 not at all.
         callback : callable, default=None
             Gets every interim measurement.
-        **run
-            `save` and `resume`: a function that stores the state of training, and a state to go on from.
+        save, resume : callable and tuple, default=None
+            A function that stores the state of training, which it gets now and then; and a state to go on from.
 
         Returns
         -------
@@ -206,15 +207,16 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
-        ready = self._prepared(X, y, sample_weight)
+        ready = self.prepare(X, y, sample_weight)
         apart = self.validation_fraction == 0 or len(ready.validation_rows) > 0
         features_alone = features(self.external, X)
         doubts.tell(doubts.about_fit(features_alone, ready.classes, listed(self.categorical), apart, self.time_limit))
-        self.model_ = self._train(ready, callback, run)
+        self.model_ = self._train(ready, callback, save, resume)
         self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
+    def prepare(self, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
+        """What `fit` begins with: the problems of the rows to learn from and to choose by, and their encoding."""
         checked_attributes(self, type(self).__init__)
         check(self.algorithm, self.config)
         prepare = Preparation(
@@ -229,14 +231,12 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return prepare(table_of(self, X, reset=True), y, sample_weight, seed_of(self.random_state))
 
-    def _train(self, ready: Prepared, callback: Any, run: dict[str, Any]) -> Model:
+    def _train(self, ready: Prepared, callback: Any, save: Any, resume: Any) -> Model:
         budget = self.budget or Budget()
         if callback is None and self.verbose:
             callback = Progress(self.time_limit, self.unit, every=True)
-        own: dict[str, Any] = {"encoder": self.network, "time_limit": self.time_limit, "callback": callback}
-        learned = learn(
-            self.algorithm, ready.problem, ready.validation, budget, self.config, ready.seed, self.n_restarts, **own, **run
-        )
+        how = {"encoder": self.network, "time_limit": self.time_limit, "callback": callback, "save": save, "resume": resume}
+        learned = learn(self.algorithm, ready.problem, ready.validation, budget, self.config, ready.seed, self.n_restarts, **how)
         model = Model(
             schema=ready.problem.schema,
             encoding=ready.encoding,

@@ -14,7 +14,7 @@ from askwise.bench.entries import difference, entries, mean_curve, ranks
 from askwise.bench.report import report
 from askwise.bench.rows import gathered
 from askwise.errors import InputError
-from askwise.reports.pages import plain
+from askwise.reports.pages import escaped
 
 
 class Reader(HTMLParser):
@@ -330,10 +330,10 @@ def test_odd_names_are_escaped(tmp_path):
 
 
 def test_markdown_finds_nothing_in_plain_text():
-    assert plain("miniboone_tiny") == "miniboone_tiny"
-    assert plain("_a_ <b>\n# c") == r"\_a\_ &lt;b&gt; # c"
-    assert plain("# a") == r"\# a"
-    assert plain("1. a") == r"\1. a"
+    assert escaped("miniboone_tiny") == "miniboone_tiny"
+    assert escaped("_a_ <b>\n# c") == r"\_a\_ &lt;b&gt; # c"
+    assert escaped("# a") == r"\# a"
+    assert escaped("1. a") == r"\1. a"
 
 
 def test_the_page_needs_nothing_and_can_be_read_by_everyone(tmp_path):

@@ -103,7 +103,7 @@ def test_text_files_and_parquet_mean_the_same(tmp_path, monkeypatch):
         assert found == found[:1] * 3
         decided = {ok("predict", "m.askwise", name) for name in ("t.csv", "t.parquet", "days.parquet")}
         assert len(decided) == 1
-        rows = [encoding.transform(read_table(name, text=encoding.text)) for name in ("t.csv", "t.parquet", "days.parquet")]
+        rows = [encoding.transform(read_table(name, as_written=encoding.text)) for name in ("t.csv", "t.parquet", "days.parquet")]
         assert np.array_equal(rows[0], rows[1])
         assert np.array_equal(rows[0], rows[2])
         assert encoding.strange(rows[0]) == []

@@ -42,9 +42,9 @@ def test_saying_the_same_twice_is_no_contradiction():
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        (Tradeoff(0.1), AverageBudget(2), ["trade-off", "average budget"]),
-        (AverageBudget(2), Tradeoff(0.1), ["trade-off", "average budget"]),
-        (AverageBudget(2) & HardBudget(3), Tradeoff(0.1), ["trade-off", "average budget"]),
+        (Tradeoff(0.1), AverageBudget(2), ["tradeoff", "average budget"]),
+        (AverageBudget(2), Tradeoff(0.1), ["tradeoff", "average budget"]),
+        (AverageBudget(2) & HardBudget(3), Tradeoff(0.1), ["tradeoff", "average budget"]),
         (HardBudget(1), HardBudget(2), ["HardBudget(1)", "HardBudget(2)"]),
         (AverageBudget(1), AverageBudget(2), ["AverageBudget(1)", "AverageBudget(2)"]),
         (Tradeoff(0.1), Tradeoff(0.2), ["Tradeoff(0.1)", "Tradeoff(0.2)"]),

@@ -34,12 +34,12 @@ def mask(tests, names):
 
 
 def cost(prices, tests, names, known=()):
-    return int(prices.cost(mask(tests, names), mask(tests, known))[0]) * prices.unit
+    return int(prices.cost(mask(tests, names), mask(tests, known))[0]) * prices.smallest_unit
 
 
 def price(prices, tests, test, held, known=()):
     paid = prices.paid(mask(tests, {*held, *known}), mask(tests, known))
-    return int(prices.marginal(paid)[0, tests.index(test)]) * prices.unit
+    return int(prices.marginal(paid)[0, tests.index(test)]) * prices.smallest_unit
 
 
 # ------------------------------------------------------------------ by hand
@@ -86,9 +86,9 @@ def test_cost_of_the_next_test_equals_the_one_worked_by_hand(test, held, known, 
 
 def test_total_and_alone_by_hand():
     prices = thyroid()
-    assert prices.total * prices.unit == Fraction("54.81")
+    assert prices.total * prices.smallest_unit == Fraction("54.81")
     alone = ["1", "22.78", "11.41", "14.51", "11.41", "23.82"]
-    assert [int(u) * prices.unit for u in prices.alone] == [Fraction(p) for p in alone]
+    assert [int(u) * prices.smallest_unit for u in prices.alone] == [Fraction(p) for p in alone]
     assert prices.money(prices.total) == 54.81
 
 
@@ -206,7 +206,7 @@ def test_bill_of_several_tests_is_the_difference_of_costs(structure):
     costs = CostFunction.build(tests, CostSpec(*lists))
     held, more = order[::2], order
     paid = costs.paid(mask(tests, {*held, *known}), mask(tests, known))
-    bill = int(costs.bill(paid, mask(tests, more))[0]) * costs.unit
+    bill = int(costs.bill(paid, mask(tests, more))[0]) * costs.smallest_unit
     assert bill == cost(costs, tests, more, known) - cost(costs, tests, held, known)
 
 

@@ -274,7 +274,7 @@ def test_every_step_agrees_with_the_naive_twin(seeds):
                 assert (steps.cases.row[at], steps.t[at], steps.action[at]) == (row, t, action)
                 assert state.legal[at].tolist() == [case.legal(a) for a in range(len(case.actions()))], (s, at)
                 assert state.values[at].tolist() == case.observation()
-                assert int(cost[at]) * p.schema.costs.unit == case.cost_of(action), (s, at)
+                assert int(cost[at]) * p.schema.costs.smallest_unit == case.cost_of(action), (s, at)
                 assert loss[at] == case.loss_of(action)
                 case.step(action)
                 at += 1

@@ -312,7 +312,7 @@ BAD = {
     f"{FIT} --time-limit -3": "-3",
     f"{FIT} --time-limit 5d": "the time limit is '5d'; it must be like 90 or 90s for seconds, 5m for minutes, or 1h for hours",
     # budgets
-    f"{FIT} --tradeoff 0.1 --average-budget 2": "a trade-off and an average budget contradict each other",
+    f"{FIT} --tradeoff 0.1 --average-budget 2": "a tradeoff and an average budget contradict each other",
     f"{FIT} --average-budget much": "the average budget is 'much'; it must be a finite number, 0 or more",
     f"{FIT} --hard-budget -1": "the hard budget is '-1'",
     f"{FIT} --tradeoff 1e400": "the tradeoff is '1e400'",

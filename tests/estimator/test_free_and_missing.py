@@ -166,4 +166,4 @@ def test_a_prefix_is_measured_as_it_is_run():
         run = replace(model, points=(model.points[0], replace(point, measure=Measure(point.cost, 0.0, 1.0, 100))))
         costs = run.acquire(X).cost
         assert costs.max() <= point.prefix
-        assert run.limit(run.followed[0]) == int(point.prefix / model.schema.costs.unit)
+        assert run.limit(run.followed[0]) == int(point.prefix / model.schema.costs.smallest_unit)

@@ -64,7 +64,7 @@ def test_what_is_expected_under_a_hard_budget_is_what_is_run(model, measured, av
         budget = HardBudget(hard) if average is None else AverageBudget(average) & HardBudget(hard)
         there = model.at(budget)
         done = there.rollout(measured)
-        assert done.cost.max() <= hard / float(model.schema.costs.unit)
+        assert done.cost.max() <= hard / float(model.schema.costs.smallest_unit)
         found, told = tally(measured, done).measure(measured.schema.costs), there.measured
         assert told.n == len(measured)
         if not there.blend.share:

@@ -111,7 +111,7 @@ def test_neighbours_plans_and_losses_are_those_of_a_naive_twin(block: int, monke
         frozenset(s) for s in ((0, 2), (0, 1, 2), (0, 2, 3), (0, 1, 2, 3))
     }
     whole = costs.cost(plans.sets) - costs.cost(held[None])
-    assert plans.cost == pytest.approx(whole * float(costs.unit))
+    assert plans.cost == pytest.approx(whole * float(costs.smallest_unit))
     assert (plans.sets[plans.which] == held | (mine.candidates & np.array([False, True, False, True]))).all()
 
 

@@ -173,7 +173,7 @@ def test_the_rules_are_obeyed(name, variant):
         world = replace(world, loss=problem.loss.tolist())  # class weights
     for policy in some(policies(name, variant)):
         for cap in (None, costs.total // 3, 0):
-            under = replace(world, hard=None if cap is None else cap * costs.unit)
+            under = replace(world, hard=None if cap is None else cap * costs.smallest_unit)
             check_rules(under, problem, rollout(problem, policy, cap))
 
 
@@ -235,7 +235,7 @@ def test_budgets_are_kept(name, variant, budget):
     problem = problem_of(variant)
     policy, costs, n = fitted(name, problem, budget), problem.schema.costs, len(problem)
     report = evaluate(policy, problem, budget)
-    paid = [cost * costs.unit for cost in costs.cost(report.episodes.mask, problem.known).tolist()]
+    paid = [cost * costs.smallest_unit for cost in costs.cost(report.episodes.mask, problem.known).tolist()]
     assert report.cost_per_case.tolist() == pytest.approx([float(p) for p in paid])
     if budget.hard is not None:
         assert max(paid) <= budget.hard

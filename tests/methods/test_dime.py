@@ -65,7 +65,7 @@ def test_it_stops_by_rate_and_by_sureness():
     expected = bound / 2 / np.array([4, 1, 1, 1])  # sigmoid(0) = 1 / 2
 
     def score(lam: float, sure: float) -> list[float]:
-        telling = dime.Telling(value, Belief(network, np.ones(2)), lam, sure, np.ones(4))
+        telling = dime.InformationPerCost(value, Belief(network, np.ones(2)), lam, sure, np.ones(4))
         return telling(state)[0].tolist()
 
     assert score(0, np.inf) == pytest.approx(expected)

@@ -24,7 +24,7 @@ def naive(problem: Problem, lam: Fraction, cap: Fraction | None) -> Fraction:
         mask = np.zeros((1, schema.n_tests), bool)
         mask[0, list(held)] = True
         known = None if problem.known is None else problem.known[:1]
-        return int(costs.cost(mask, known)[0]) * costs.unit
+        return int(costs.cost(mask, known)[0]) * costs.smallest_unit
 
     @cache
     def best(held: frozenset[int], these: tuple[int, ...]) -> Fraction:

@@ -13,7 +13,7 @@ from askwise.model.file import read_state, write_state
 from askwise.paper import run as paper
 from askwise.paper.config import TrainConfig
 from askwise.paper.select import History, change, expected_for, follow, oscillates, overfits, policy_for, why_stop
-from askwise.training.checkpoint import State
+from askwise.training.checkpoint import TrainingState
 from askwise.training.result import InterimMeasurement
 from benchmarks.known_optima.regret import SETTINGS, regret_of
 
@@ -110,7 +110,7 @@ def test_a_run_killed_and_resumed_chooses_the_same(tmp_path) -> None:
     class Killed(Exception):
         pass
 
-    def save_then_die(state: State) -> None:
+    def save_then_die(state: TrainingState) -> None:
         write_state(tmp_path / "run", *state)
         if len(state[1]["records"]) > 4:
             raise Killed

@@ -22,17 +22,17 @@ def test_three_updates_by_hand():
     # prices 1 and 3: mean 2, sum 4, so the gain is 0.1 * 1 / 2 / 4 = 0.0125 per unit of cost over the budget
     control = controller(AverageBudget(2), problem(1, 3))
     assert control.lam == 0
-    control.update(4.0, halvings=0)  # g = 0.1 * 0 + 0.0125 * (4 - 2) = 0.025
+    control.update(4.0, shrinks=0)  # g = 0.1 * 0 + 0.0125 * (4 - 2) = 0.025
     assert control.lam == pytest.approx(0.025)
-    control.update(3.0, halvings=0)  # g = 0.1 * 0.025 + 0.0125 * (3 - 2) = 0.015; lambda = 0.025 + 0.015
+    control.update(3.0, shrinks=0)  # g = 0.1 * 0.025 + 0.0125 * (3 - 2) = 0.015; lambda = 0.025 + 0.015
     assert control.lam == pytest.approx(0.04)
-    control.update(1.0, halvings=1)  # g = 0.1 * 0.015 + 0.00625 * (1 - 2) = -0.00475; lambda = 0.04 - 0.00475
+    control.update(1.0, shrinks=1)  # g = 0.1 * 0.015 + 0.00625 * (1 - 2) = -0.00475; lambda = 0.04 - 0.00475
     assert control.lam == pytest.approx(0.03525)
 
 
 def test_lambda_never_falls_below_zero():
     control = controller(AverageBudget(2), problem(1, 3))
-    control.update(0.0, halvings=0)
+    control.update(0.0, shrinks=0)
     assert control.lam == 0
 
 
@@ -40,15 +40,15 @@ def test_lambda_stops_where_no_test_is_worth_its_price():
     # the largest loss is 6 and the cheapest test that costs anything 0.5, so at 12 even certainty is not worth it
     control = controller(AverageBudget(0), problem(0, 0.5, 3, loss=[[0, 6], [1, 0]]), rate=1000)
     for _ in range(5):
-        control.update(3.5, halvings=0)
+        control.update(3.5, shrinks=0)
     assert control.lam == pytest.approx(12)
 
 
 def test_counting_money_in_cents_changes_nothing():
     euros, cents = controller(AverageBudget(2), problem(1, 3)), controller(AverageBudget(200), problem(100, 300))
-    for mean_cost, halvings in [(4.0, 0), (3.0, 0), (1.0, 1), (0.0, 2), (3.5, 2)]:
-        euros.update(mean_cost, halvings)
-        cents.update(100 * mean_cost, halvings)
+    for mean_cost, shrinks in [(4.0, 0), (3.0, 0), (1.0, 1), (0.0, 2), (3.5, 2)]:
+        euros.update(mean_cost, shrinks)
+        cents.update(100 * mean_cost, shrinks)
         assert cents.lam == pytest.approx(euros.lam / 100)
     assert cents.most == pytest.approx(euros.most / 100)
 
@@ -56,27 +56,27 @@ def test_counting_money_in_cents_changes_nothing():
 def test_counting_losses_in_cents_changes_nothing():
     small, large = (controller(AverageBudget(2), problem(1, 3, loss=loss)) for loss in ([[0, 1], [1, 0]], [[0, 100], [100, 0]]))
     for control in (small, large):
-        control.update(4.0, halvings=0)
+        control.update(4.0, shrinks=0)
     assert large.lam == pytest.approx(100 * small.lam)
 
 
 def test_a_trade_off_does_not_move():
     control = controller(Tradeoff(0.25) & HardBudget(2), problem(1, 3))
-    control.update(4.0, halvings=0)
+    control.update(4.0, shrinks=0)
     assert control.lam == 0.25
 
 
 def test_a_hard_budget_alone_has_a_tiny_price_so_that_ties_go_to_stopping():
     prices = problem(1, 3).schema.costs
     control = controller(HardBudget(3), problem(1, 3))
-    control.update(4.0, halvings=0)
+    control.update(4.0, shrinks=0)
     assert 0 < control.lam * prices.money(prices.total) <= 0.01  # buying everything weighs less than a hundredth of an error
 
 
 @pytest.mark.parametrize("budget", [AverageBudget(1), HardBudget(1), AverageBudget(0) & HardBudget(0)])
 def test_where_everything_is_free_the_price_stays_zero(budget):
     control = controller(budget, problem(0, 0))
-    control.update(0.0, halvings=0)
+    control.update(0.0, shrinks=0)
     assert control.lam == 0
 
 

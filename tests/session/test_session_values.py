@@ -11,9 +11,8 @@ from tests.support.patients import PRICES
 
 from askwise import Session
 from askwise.errors import InputError
-from askwise.tables.encoding import Encoding
+from askwise.tables.encoding import Encoding, schema_of
 from askwise.tables.forms import Form
-from askwise.tables.splits import schema_of
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from askwise.family.inference import Family
 from askwise.family.network import FamilyNetwork
 from askwise.frontier.point import Point
 from askwise.paper.network import QNetwork
-from askwise.tables.encoding import Encoding
-from askwise.tables.splits import schema_of
+from askwise.tables.encoding import Encoding, schema_of
 
 COST, LOSS = (0.0, 0.8, 1.5, 2.5), (0.5, 0.3, 0.2, 0.15)  # as if they had been measured
 

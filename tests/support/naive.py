@@ -165,7 +165,7 @@ def check_rules(world: World, problem: Problem, done: Episodes) -> None:
         assert case.decision in world.classes, f"did not end with a class {where}"
         assert world.classes[done.decision[i]] == case.decision, f"reports another decision {where}"
         assert {t for t, held in zip(world.tests, done.mask[i], strict=True) if held} == case.held, where
-        assert int(done.cost[i]) * problem.schema.costs.unit == case.spent, f"reports another cost {where}"
+        assert int(done.cost[i]) * problem.schema.costs.smallest_unit == case.spent, f"reports another cost {where}"
         assert world.hard is None or case.spent <= Fraction(str(world.hard)), f"over the hard budget {where}"
         assert done.loss[i] == case.loss_of(actions[-1]), f"reports another loss {where}"
 

@@ -11,8 +11,7 @@ import pytest
 
 from askwise.core.cost_spec import CostSpec
 from askwise.errors import AskwiseError, InputError, StateError
-from askwise.tables.encoding import Encoding
-from askwise.tables.splits import schema_of
+from askwise.tables.encoding import Encoding, schema_of
 
 NAN = np.nan
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -47,7 +46,7 @@ NUMBERS = {
 def test_numbers(values):
     encoding, rows = encode(values)
     assert encoding.parts[0].kind == "number"
-    assert encoding.reveals == {"c": ["c"]}
+    assert encoding.engine_columns_of == {"c": ["c"]}
     assert rows == [[1], [2], [3]]
 
 
@@ -110,7 +109,7 @@ WORDS = {
 def test_categories_become_columns_of_one_test_the_most_frequent_first(values):
     encoding, rows = encode(values)
     assert encoding.parts[0].kind == "category"
-    assert encoding.reveals == {"c": ["c=m", "c=f"]}
+    assert encoding.engine_columns_of == {"c": ["c=m", "c=f"]}
     assert rows == [[1, 0], [0, 1], [1, 0], [None, None]]
     assert encoding.transform({"c": ["x", "f"]}).tolist() == [[0, 0], [0, 1]]  # held, but like none that was seen
 
@@ -133,7 +132,7 @@ def test_ordered_categories_are_places_on_a_scale():
     sizes = pd.CategoricalDtype(["small", "middle", "large"], ordered=True)
     encoding, rows = encode(pd.Series(["large", None, "small"], dtype=sizes))
     assert encoding.parts[0].kind == "ordinal"
-    assert encoding.reveals == {"c": ["c"]}
+    assert encoding.engine_columns_of == {"c": ["c"]}
     assert rows == [[2], [None], [0]]
     assert encoding.transform({"c": ["middle", "small"]}).tolist() == [[1], [0]]
     with pytest.raises(
@@ -210,7 +209,7 @@ def test_a_column_of_strange_categories_is_noticed():
 def test_numbers_that_are_names():
     X = {"zip": [10.0, 20.0, 10.0, NAN], "age": [1, 2, 3, 4]}
     encoding = Encoding.fit(X, scaling="none", categorical=["zip"])
-    assert encoding.reveals == {"zip": ["zip=10", "zip=20"], "age": ["age"]}
+    assert encoding.engine_columns_of == {"zip": ["zip=10", "zip=20"], "age": ["age"]}
     # files tell 10 from 10.0 and '10' by chance
     for values in ([10, 20], [10.0, 20.0], ["10", "20"], pd.Series([10, 20], dtype="category")):
         assert encoding.transform({"zip": values, "age": [0, 0]})[:, :2].tolist() == [[1, 0], [0, 1]]
@@ -258,7 +257,7 @@ def test_only_the_given_rows_are_looked_at():
     train = np.array([0, 1])
     for table in (X, {"a": X["a"].to_numpy(), "b": X["b"]}):
         assert Encoding.fit(table, rows=train) == Encoding.fit(X.iloc[train])
-    assert Encoding.fit(X, rows=train).reveals["b"] == ["b=x", "b=y"]
+    assert Encoding.fit(X, rows=train).engine_columns_of["b"] == ["b=x", "b=y"]
 
 
 def test_a_message_counts_rows_as_the_whole_table_does():
@@ -271,7 +270,7 @@ def test_a_message_counts_rows_as_the_whole_table_does():
 def test_names_of_the_engine_are_unique_whatever_the_table_says():
     X = {"s=F": [1, 2], "s": ["F", "(other)"], "t": ["F", "F"]}
     encoding = Encoding.fit(X, 1)
-    assert encoding.reveals == {"s=F": ["s=F"], "s": ["s=(other)", "s=(other)'"], "t": ["t=F"]}
+    assert encoding.engine_columns_of == {"s=F": ["s=F"], "s": ["s=(other)", "s=(other)'"], "t": ["t=F"]}
     assert len(set(encoding.engine_columns)) == encoding.transform(X).shape[1]
 
 

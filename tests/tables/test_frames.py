@@ -101,7 +101,7 @@ def test_text_files(tmp_path, ending):
 
 def test_columns_of_names_stay_as_they_are_written(tmp_path):
     (tmp_path / "cases.csv").write_text("code , n,mixed\n007,007,1\n?,8,x\n1.10,9,007\n")
-    frame = read_table(tmp_path / "cases.csv", text=["code", "not there"])
+    frame = read_table(tmp_path / "cases.csv", as_written=["code", "not there"])
     assert frame["code"].tolist()[::2] == ["007", "1.10"]
     assert frame["code"].isna().tolist() == [False, True, False]
     assert frame["n"].tolist() == [7, 8, 9]

@@ -119,7 +119,7 @@ def test_a_word_among_decimal_commas_is_named_wherever_it_is(tmp_path):
 
 def test_columns_that_are_names_stay_as_they_are_written(tmp_path):
     (tmp_path / "cases.csv").write_text("code;n\n1,2;1\n1,234;2\n")
-    assert read_table(tmp_path / "cases.csv", text=["code"])["code"].tolist() == ["1,2", "1,234"]
+    assert read_table(tmp_path / "cases.csv", as_written=["code"])["code"].tolist() == ["1,2", "1,234"]
 
 
 def test_lines_are_those_of_the_file(tmp_path):

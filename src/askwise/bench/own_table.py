@@ -15,12 +15,12 @@ from askwise.core.labels import class_labels
 from askwise.core.parameters import Constraint, Instance, Real, checked
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables import doubts
-from askwise.tables.encoding import Encoding
+from askwise.tables.encoding import Encoding, schema_of
 from askwise.tables.frames import TableView
 from askwise.tables.read_options import OPTIONS, ReadOptions
-from askwise.tables.reading import read_header, read_table, rows_of
+from askwise.tables.reading import errors_name_lines, read_header, read_table
 from askwise.tables.small_files import read_list
-from askwise.tables.splits import Split, schema_of, split, stratified
+from askwise.tables.splits import Split, split, stratified
 
 # what a plan may say of a file
 OF_FILE = ("file", "target", "costs", "setup", "derived", "reveals", "ignore", "categorical", "scaling", "shares", *OPTIONS)
@@ -83,7 +83,7 @@ def load(folder: Path, source: dict[str, Any], seed: int, class_weight: str | No
     """Its rows are split by class, and each column that is not left out is a test."""
     text = [*source.get("categorical", ()), *source.get("ignore", ())]
     file, options = folder / source["file"], _reading(source)
-    with rows_of(file, options):
+    with errors_name_lines(file, options):
         return _split(read_table(file, text, options), source, seed, class_weight)
 
 

@@ -87,7 +87,7 @@ def pack(parts: Split) -> bytes:
     arrays |= {f"costs/{what}": getattr(costs, what) for what in _COSTS}
     arrays |= {"owner": schema.owner, "external_needs": schema.external_needs, "loss": parts.train.loss}
     classes = [label.item() if isinstance(label, np.generic) else label for label in schema.classes]
-    facts = {"columns": schema.columns, "tests": schema.tests, "classes": classes, "unit": str(costs.unit)}
+    facts = {"columns": schema.columns, "tests": schema.tests, "classes": classes, "unit": str(costs.smallest_unit)}
     return save({k: np.ascontiguousarray(v) for k, v in arrays.items() if v is not None}, {"facts": json.dumps(facts)})
 
 
@@ -98,7 +98,7 @@ def unpack(path: Path) -> Split:
     with safe_open(path, framework="numpy") as file:
         facts = json.loads(file.metadata()["facts"])
         arrays: dict[str, Array] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    costs = CostFunction(unit=Fraction(facts["unit"]), **{what: arrays[f"costs/{what}"] for what in _COSTS})
+    costs = CostFunction(smallest_unit=Fraction(facts["unit"]), **{what: arrays[f"costs/{what}"] for what in _COSTS})
     columns, tests, classes = (tuple(facts[what]) for what in ("columns", "tests", "classes"))
     schema = Schema(columns, tests, classes, arrays["owner"], costs, arrays.get("external_needs"))
 

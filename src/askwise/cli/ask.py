@@ -17,7 +17,7 @@ from askwise.model.model import LearnedModel
 from askwise.session.providers import Decided, decide_many
 from askwise.session.session import TRACE, Session
 from askwise.session.step import Step
-from askwise.tables.reading import read_table, rows_of
+from askwise.tables.reading import errors_name_lines, read_table
 from askwise.texts import printable, split
 
 HELP = """answer with a value, or:
@@ -240,7 +240,7 @@ def simulate(options: argparse.Namespace, model: LearnedModel) -> None:
         if value is not None:
             raise InputError(f"{option} is for one case; it cannot be combined with --simulate")
     read_options = reading_of(options)
-    with rows_of(options.simulate, read_options):
+    with errors_name_lines(options.simulate, read_options):
         table = read_table(options.simulate, [*model.encoding.text, options.ids], read_options)
         ids = ids_of(table, options.ids)
         names = [str(i) for i in range(len(table))] if ids is None else [str(name) for name in ids]

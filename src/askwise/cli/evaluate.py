@@ -11,13 +11,13 @@ from askwise.core.arrays import Ints
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.facade import Model
-from askwise.reports.model_report import Held, lines_of, measured
+from askwise.reports.model_report import MeasuredOn, lines_of, measured
 
 
 def run(options: argparse.Namespace) -> None:
     model = model_of(options)
     _check_target(model, options)
-    measures = measured(model, _report_of(model, cases_of(options, part="test", text=model.encoding.text)))
+    measures = measured(model, _report_of(model, cases_of(options, part="test", as_written=model.encoding.text)))
     print(json.dumps(measures) if options.json else lines_of(measures))
 
 
@@ -33,25 +33,25 @@ def _check_target(model: Model, options: argparse.Namespace) -> None:
 
 def _report_of(model: Model, cases: LabelledCases) -> Report:
     """What a model does on rows whose classes are known."""
-    with cases.rows():
+    with cases.errors_name_lines():
         problem = model.problem(cases.X, cases.y, ids=cases.ids)
     return Report(problem, model.rollout(problem))
 
 
-def on_test_cases(model: Model, options: argparse.Namespace) -> Held | None:
+def on_test_cases(model: Model, options: argparse.Namespace) -> MeasuredOn | None:
     """What a model does on the cases of --test or, without it, on the test rows of named data."""
     _check_target(model, options)
     if options.test is not None:
         cases, words = test_file_of(options, model.encoding.text), f"cases of {options.test.name}"
     elif options.data is not None:
-        cases, words = cases_of(options, part="test", text=model.encoding.text), "test cases"
+        cases, words = cases_of(options, part="test", as_written=model.encoding.text), "test cases"
     else:
         return None
     report = _report_of(model, cases)
-    return Held(report, f"{len(cases.y)} {words}", test=True)
+    return MeasuredOn(report, f"{len(cases.y)} {words}", test=True)
 
 
-def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> Held:
+def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> MeasuredOn:
     """What it does on those rows of one's own file that the fit kept apart to choose by."""
     few = not len(rows)
     with warnings.catch_warnings():
@@ -60,4 +60,4 @@ def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> Held:
     words = "validation cases, which the fit kept apart and chose by"
     if few:
         words = "cases that it was trained on, since there were too few to keep some apart"
-    return Held(report, f"{len(report.truth)} {words}", test=False)
+    return MeasuredOn(report, f"{len(report.truth)} {words}", test=False)

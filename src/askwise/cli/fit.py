@@ -34,14 +34,15 @@ from askwise.training.progress import Progress
 def run(options: argparse.Namespace) -> None:
     out = options.out or Path(f"{options.data or 'model'}.askwise")
     _check_out(out, options)
-    limit = None if options.time_limit is None else seconds_of(options.time_limit)
+    _check_options(options)
+    limit = None if options.time_limit is None else parsed_seconds(options.time_limit)
     check_target_is_free(options)
-    cases = cases_of(options, part="train", text=text_columns(options))
+    cases = cases_of(options, part="train", as_written=text_columns(options))
     classifier = CostlyClassifier(time_limit=limit, **parameters(options, cases))
     if options.test is not None:
         _check_test(options, cases)
     state = out.with_suffix(".state")
-    with cases.rows():
+    with cases.errors_name_lines():
         if options.resume and out.exists() and not state.exists():  # it was killed between the training and its report
             model, validation_rows = _trained(out, state, classifier, cases.X, cases.y)
         else:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check_out(out: Path, options: argparse.Namespace) -> None:
-    """Before anything is trained. What is there is replaced only if it is from an earlier fit: a model and what is beside it."""
+    """Only what is from an earlier fit is replaced: a model and what is beside it. What a killed fit left is removed."""
     reads = [options.cases, options.costs, options.setup, options.derived, options.reveals, options.loss, options.test]
     check_out(out, "the model", reads, through=False)
     if out.suffix in (*PICTURES, PAGE, ".state"):
@@ -64,10 +65,11 @@ def _check_out(out: Path, options: argparse.Namespace) -> None:
     strange = [path for path in beside(out) if path.exists() and not old]
     strange += [state] if state.exists() and not options.resume and not is_kind(state, STATE) else []
     if strange:
-        raise InputError(
-            f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}; "
-            "move it, or name another file"
-        )
+        reason = f"fit would write over {str(strange[0])!r}, which is not from a fit with --out {str(out)!r}"
+        raise InputError(f"{reason}; move it, or name another file")
+
+
+def _check_options(options: argparse.Namespace) -> None:
     if options.restarts != 1 and options.resume:
         raise InputError("--resume continues one training, so it cannot be combined with --restarts")
     check_drawable()
@@ -83,10 +85,8 @@ def _check_test(options: argparse.Namespace, cases: LabelledCases) -> None:
     classes = np.unique(cases.y).tolist()
     for name in np.unique(test.y).tolist():
         if name not in classes:
-            raise InputError(
-                f"{file} has the class {name!r} in column {options.target!r}, which the cases to learn from do not have; "
-                f"{did_you_mean(str(name), [str(c) for c in classes])}"
-            )
+            reason = f"{file} has the class {name!r} in column {options.target!r}, which the cases to learn from do not have"
+            raise InputError(f"{reason}; {did_you_mean(str(name), [str(c) for c in classes])}")
 
 
 def _train(classifier: CostlyClassifier, X: Any, y: Any, out: Path, state: Path, options: argparse.Namespace) -> None:
@@ -117,7 +117,7 @@ def _train(classifier: CostlyClassifier, X: Any, y: Any, out: Path, state: Path,
 
 def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: Any) -> tuple[Model, Ints]:
     """The model that this very fit has written, and the rows that it kept apart."""
-    model, ready = load(out), classifier._prepared(X, y)
+    model, ready = load(out), classifier.prepare(X, y)
     here = {
         "algorithm": classifier.algorithm,
         "seed": classifier.random_state,
@@ -154,7 +154,7 @@ def text_columns(options: argparse.Namespace) -> list[str]:
     return [*names(options.categorical), *names(options.ignore)]
 
 
-def seconds_of(text: str) -> float:
+def parsed_seconds(text: str) -> float:
     """A time as people write it: 90, 90s, 5m, 1h."""
     match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh]?)", text.strip())
     if match is None:

@@ -19,7 +19,7 @@ from askwise.errors import InputError, RowError, did_you_mean
 from askwise.facade import Model, load
 from askwise.tables.frames import TableView
 from askwise.tables.read_options import OPTIONS, RECOGNISED, ReadOptions
-from askwise.tables.reading import read_table, rows_of
+from askwise.tables.reading import errors_name_lines, read_table
 from askwise.texts import split
 
 
@@ -61,29 +61,29 @@ class LabelledCases:
     file: Path | None = None  # where the cases are from
     read_options: ReadOptions = RECOGNISED  # how that is written
 
-    def rows(self) -> AbstractContextManager[None]:
+    def errors_name_lines(self) -> AbstractContextManager[None]:
         """While this lasts, errors name the line of the file that a row is from."""
-        return rows_of(self.file, self.read_options)
+        return errors_name_lines(self.file, self.read_options)
 
     def take(self, rows: Ints) -> LabelledCases:
         """Some of them, without their names and lines."""
         return LabelledCases(self.X.iloc[rows], self.y[rows])
 
 
-def cases_of(options: argparse.Namespace, part: str, text: Sequence[str] = ()) -> LabelledCases:
-    """A file, where columns in `text` stay as they are written, or rows of a named set: 'train' (with validation) or 'test'."""
+def cases_of(options: argparse.Namespace, part: str, as_written: Sequence[str] = ()) -> LabelledCases:
+    """A file, where the columns `as_written` stay so, or rows of a named set: 'train' (with validation) or 'test'."""
     if (options.cases is None) == (options.data is None):
         raise InputError("give either a file of cases or --data NAME")
     if options.data is None:
-        return _from_file(options, options.cases, part, text)
+        return _from_file(options, options.cases, part, as_written)
     if getattr(options, "test", None) is None:
         reading_of(options).refuse(OPTIONS, options.data, "files")
     return _from_named_set(options, part)
 
 
-def test_file_of(options: argparse.Namespace, text: Sequence[str]) -> LabelledCases:
+def test_file_of(options: argparse.Namespace, as_written: Sequence[str]) -> LabelledCases:
     """The cases of --test."""
-    return _from_file(options, options.test, "test", text)
+    return _from_file(options, options.test, "test", as_written)
 
 
 def _from_named_set(options: argparse.Namespace, part: str) -> LabelledCases:
@@ -94,16 +94,16 @@ def _from_named_set(options: argparse.Namespace, part: str) -> LabelledCases:
     return LabelledCases(named.table.drop(columns=gone).iloc[rows], np.asarray(named.y)[rows], named.spec, named.scaling, gone)
 
 
-def _from_file(options: argparse.Namespace, file: Path, part: str, text: Sequence[str]) -> LabelledCases:
+def _from_file(options: argparse.Namespace, file: Path, part: str, as_written: Sequence[str]) -> LabelledCases:
     read_options, target = reading_of(options), options.target
-    table = read_table(file, [*text, options.ids], read_options)
+    table = read_table(file, [*as_written, options.ids], read_options)
     if target is None:
         raise InputError(f"name the column of {file.name!r} that holds the class: --target COLUMN")
     columns = TableView(table).names
     if target not in columns:
         raise InputError(f"{file.name!r} has no column {target!r}; {did_you_mean(target, columns)}")
     y = table[target]
-    with rows_of(file, read_options):
+    with errors_name_lines(file, read_options):
         if y.isna().any():
             raise RowError(f"the target {target!r} is missing", np.flatnonzero(y.isna())[0], "; remove such rows")
         ids = ids_of(table, options.ids) if part == "test" else None

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
         _check_out(out, options)
     n, spent = 0, 0.0
     frames = decisions(model_of(options), options.cases, options.ids, options.engine, reading_of(options))
-    with writer(out, options.json) as write:
+    with opened(out, options.json) as write:
         for frame in frames:
             write(frame)
             n, spent = n + len(frame), spent + float(frame["cost"].sum())
@@ -41,8 +41,8 @@ def _check_out(out: Path, options: argparse.Namespace) -> None:
 
 
 @contextmanager
-def writer(out: Path | None, as_json: bool) -> Iterator[Write]:
-    """Takes frames one after the other. A file is there when all of them are written, and not before."""
+def opened(out: Path | None, as_json: bool) -> Iterator[Write]:
+    """A function that takes frames one after the other. A file is there when all of them are written, and not before."""
     if out is None:
         shown = sys.stdout if sys.stdout.isatty() and not as_json else unescaping(sys.stdout)
         with _text(shown, as_json) as write:

@@ -18,7 +18,7 @@ from askwise.facade import Model, load
 from askwise.model.file import as_bytes
 from askwise.tables.external import Recorded
 from askwise.tables.read_options import OPTIONS, ReadOptions
-from askwise.tables.reading import read_table, rows_of, unreadable
+from askwise.tables.reading import errors_name_lines, read_table, unreadable
 from askwise.texts import joined, split
 
 BATCH = 65_536  # rows that are decided at a time
@@ -42,7 +42,7 @@ def decisions(model: Model, cases: Path, ids: str | None, engine: str, read_opti
                 f"the engine {engine!r} is for Parquet, since that can be read in parts; {cases.name!r} is read here: "
                 "leave --engine out, or save the cases as Parquet"
             )
-        with rows_of(cases, read_options):
+        with errors_name_lines(cases, read_options):
             return iter([decided(model, read_table(cases, [*model.encoding.text, ids], read_options), ids)])
     read_options.refuse(OPTIONS, cases.name, "text and .xlsx files")
     if engine == cluster.LOCAL:

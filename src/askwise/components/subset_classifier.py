@@ -260,8 +260,9 @@ class PickedCases:
 
     def buy(self, test: Ints) -> None:
         """One test each, and what has become free by it; who is at an end begins anew. Who has nothing left buys nothing."""
-        legal, case = self.legal(), np.arange(len(test))
-        self.mask[case, test] |= legal[case, test]
+        cases, buys = self.cases, self.legal()[np.arange(len(test)), test]
+        cases.step(np.where(buys, test + self.problem.schema.first_test, 0))  # to name a class leaves a case as it is
+        self.mask = cases.mask
         self.life -= 1
         self._take_free()
         self._begin((self.life <= 0) | ~self.legal().any(1))

@@ -49,7 +49,7 @@ class Budget:
 
     def __and__(self, other: Budget) -> Budget:
         if (self.average is not None and other.lam is not None) or (self.lam is not None and other.average is not None):
-            raise InputError("a trade-off and an average budget contradict each other: an average budget finds its own tradeoff")
+            raise InputError("a tradeoff and an average budget contradict each other: an average budget finds its own tradeoff")
         parts: dict[str, Any] = {}
         for name in ("lam", "average", "hard"):
             limit, others = getattr(self, name), getattr(other, name)
@@ -88,7 +88,7 @@ class Budget:
 
         Paper: section 2.5, restricted actions
         """
-        return None if self.hard is None else min(math.floor(self.hard / costs.unit), costs.total)
+        return None if self.hard is None else min(math.floor(self.hard / costs.smallest_unit), costs.total)
 
     def fixed_lam(self, problem: Problem) -> float:
         """The lambda of a budget that has no average. With only a hard budget costs do not count, but a noisy maximum must not

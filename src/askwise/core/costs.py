@@ -79,7 +79,7 @@ class CostFunction:
     setup: Ints  # G
     member: Bools  # F, G: test f needs set-up g
     sources: Bools  # F, F: test f is computed from test j
-    unit: Fraction  # money per unit
+    smallest_unit: Fraction  # money that everything here is counted in
 
     @classmethod
     def build(cls, tests: Sequence[str], costs: CostSpec | Mapping[str, Any] | Sequence[Any] | None = None) -> CostFunction:
@@ -152,7 +152,7 @@ class CostFunction:
 
     def money(self, units: Any) -> Any:
         """Units as an amount of money, for showing and for rewards; comparisons stay in units."""
-        return units * self.unit.numerator / self.unit.denominator
+        return units * self.smallest_unit.numerator / self.smallest_unit.denominator
 
     def paid(self, mask: Bools, known: Bools | None = None) -> Paid:
         """What is settled when the tests in `mask` are held, of which those in `known` were there from the start.

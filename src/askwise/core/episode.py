@@ -1,4 +1,4 @@
-"""Episodes, vectorised over cases. There is one loop that buys and decides, `advance`, and everything uses it.
+"""Episodes, vectorised over cases, by the one rule and the one transition that there are, `Cases.legal` and `Cases.step`.
 
 Paper: algorithm 3
 """

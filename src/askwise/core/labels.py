@@ -1,4 +1,4 @@
-"""Classes: labels of a sort that every file can keep, and their numbers. What is none is refused in one sentence."""
+"""Classes: labels of a type that every file can keep, and their numbers. What is none is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LONGEST_LABEL = 1000  # characters
 
 
 def class_labels(values: Any, what: str = "the target") -> Array:
-    """N: classes of a sort that every file can keep and give back: texts, whole numbers, numbers, or true and false."""
+    """N: classes of a type that every file can keep and give back: texts, whole numbers, numbers, or true and false."""
     labels = np.asarray(values)
     right = "a class must be a text, a number, or true or false; make it a text"
     if labels.dtype.kind == "T":  # NumPy's texts of any length
         labels = np.array(labels.tolist())
     if labels.dtype.kind == "O":
-        labels = _of_one_sort(labels, what, right)
+        labels = _of_one_type(labels, what, right)
     if labels.dtype.kind not in "biufUO" or (labels.dtype.kind == "f" and labels.dtype.itemsize > 8):
         raise InputError(f"{what} holds values of type {labels.dtype}; {right}")
     if labels.dtype.kind == "u" and (labels > np.uint64(2**63 - 1)).any():
@@ -35,9 +35,9 @@ def class_labels(values: Any, what: str = "the target") -> Array:
     return labels
 
 
-def _of_one_sort(labels: Array, what: str, right: str) -> Array:
-    """Python's own values as an array of their sort; texts stay as they are."""
-    sorts: dict[str, Any] = {
+def _of_one_type(labels: Array, what: str, right: str) -> Array:
+    """Python's own values as an array of their type; texts stay as they are."""
+    label_types: dict[str, Any] = {
         "text": str,
         "true or false": (bool, np.bool_),
         "whole number": (int, np.integer),
@@ -46,11 +46,11 @@ def _of_one_sort(labels: Array, what: str, right: str) -> Array:
     first: dict[str, int] = {}
     values = labels.ravel().tolist()
     for row, value in enumerate(values):
-        sort = next((name for name, types in sorts.items() if isinstance(value, types)), None)
-        if sort is None:
+        type_name = next((name for name, types in label_types.items() if isinstance(value, types)), None)
+        if type_name is None:
             kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
             raise RowError(f"{what} holds {quoted(value)}", row, f", which is of type {kind}; {right}")
-        first.setdefault(sort, row)
+        first.setdefault(type_name, row)
     if set(first) == {"text"}:
         return labels
     typed = np.array(values)

@@ -289,7 +289,7 @@ class Problem:
         return float(self.stakes.mean() if self.y is None else self.mean(self.stakes[self.y]))
 
     @cached_property
-    def scale(self) -> Doubles | None:
+    def reward_scale(self) -> Doubles | None:
         """N: what rewards of a row are multiplied with, to make up for how often it is drawn; None where all stakes are alike.
 
         Rows are drawn in proportion to what is at stake in them. The objective stays the same, but a rare class with a large loss
@@ -301,16 +301,16 @@ class Problem:
         scale: Doubles = self.loss_scale / stakes[self.y]
         return scale
 
-    def draw(self, n: int, rng: np.random.Generator, by_loss_scale: bool = True) -> Ints:
+    def draw(self, n: int, rng: np.random.Generator, by_stake: bool = True) -> Ints:
         """n rows with replacement, each in proportion to its weight and, if asked for, its stake."""
-        below = self._drawn_below if by_loss_scale else self._weighed_below
+        below = self._drawn_below if by_stake else self._weighed_below
         if below is None:
             return rng.integers(len(self), size=n)
         return np.searchsorted(below, rng.random(n), "right").clip(max=len(self) - 1)
 
     @cached_property
     def _drawn_below(self) -> Doubles | None:
-        if self.scale is None or self.y is None:
+        if self.reward_scale is None or self.y is None:
             return self._weighed_below
         return _below(self.stakes[self.y] * (1 if self.weight is None else self.weight))
 
@@ -322,7 +322,7 @@ class Problem:
     def fingerprint(self) -> str:
         """Short, and different for different rows, losses or costs."""
         costs = self.schema.costs
-        digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, costs.unit)).encode())
+        digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, costs.smallest_unit)).encode())
         parts = (self.X, self.y, self.available, self.known, self.loss, self.weight, self.external, self.schema.owner)
         for part in (*parts, self.schema.external_needs, costs.own, costs.setup, costs.member, costs.sources):
             digest.update(b"-" if part is None else np.ascontiguousarray(part).data)  # without a copy

@@ -69,7 +69,7 @@ class FinalMeasurement:
     choosable: int  # how many tests it has learned to choose
     problem: Problem  # rows that were learned from
     held_out: Problem  # rows that taught what to expect
-    validation: Problem  # rows that are measured
+    measured_rows: Problem  # rows that are measured
     seed: int
     cap: int | None
     config: MeasuringConfig
@@ -77,15 +77,15 @@ class FinalMeasurement:
 
     def begin(self, first: int, most: int) -> None:
         """Measures everything on the first rows. `most`: how many are measured at all."""
-        rows = np.random.default_rng(self.seed).permutation(len(self.validation))[:most]
+        rows = np.random.default_rng(self.seed).permutation(len(self.measured_rows))[:most]
         self.first = np.sort(rows[:first])
-        probe = Probe(self.family, self.validation, self.first, self.choosable)
+        probe = Probe(self.family, self.measured_rows, self.first, self.choosable)
         self.candidates = [*without_caps(probe, self.config.final_lams), *under_caps(probe, self.cap, self.config)]
         costs = self.problem.schema.costs
         policies = [
             (partial(self.family.policy, c.lam, c.prefix), self.family.limit(costs, c.prefix, c.cap)) for c in self.candidates
         ]
-        self.work = GrowingMeasurement(self.validation, policies, rows)
+        self.work = GrowingMeasurement(self.measured_rows, policies, rows)
         self.work.go_on(len(self.first), range(len(self.candidates)))
         self.remaining = np.arange(len(self.candidates))
 

@@ -25,8 +25,8 @@ from askwise.family.inference import Family
 from askwise.family.start import Rows, begun, halves, resumed
 from askwise.family.train import FamilyTrainer
 from askwise.frontier.point import Point
-from askwise.training.checkpoint import State, part
-from askwise.training.damage import same_run, same_shapes, seconds_of, taking_over
+from askwise.training.checkpoint import TrainingState, part
+from askwise.training.checkpoint_checks import same_run, same_shapes, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
 from askwise.training.result import InterimMeasurement, TrainingResult
 
@@ -46,7 +46,7 @@ class BestSoFar:
         if area >= self.area - margin:
             self.area, self.weights = max(self.area, area), weights
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         arrays = {f"best/{name}": value for name, value in self.weights.items()}
         return arrays, {
             "records": [r.to_dict() for r in self.records],
@@ -66,12 +66,12 @@ class FamilyTraining:
     much is done, and how long a measurement takes says how often there is one and how much time is kept for the end."""
 
     def __init__(
-        self, trainer: FamilyTrainer, best: BestSoFar, validation: Problem, measuring: MeasuringConfig, clock: Clock
+        self, trainer: FamilyTrainer, best: BestSoFar, measured_rows: Problem, measuring: MeasuringConfig, clock: Clock
     ) -> None:
-        self.trainer, self.best, self.validation, self.measuring, self.clock = trainer, best, validation, measuring, clock
+        self.trainer, self.best, self.measured_rows, self.measuring, self.clock = trainer, best, measured_rows, measuring, clock
         config = trainer.config
-        self.rows = some_rows(len(validation), config.measure_rows, trainer.seed)
-        self.most = min(config.frontier_rows or len(validation), len(validation))  # rows that are measured at the end
+        self.rows = some_rows(len(measured_rows), config.measure_rows, trainer.seed)
+        self.most = min(config.frontier_rows or len(measured_rows), len(measured_rows))  # rows that are measured at the end
         self.pause = (1 - config.prefix_share) / config.interim_measurements
         self.first_step, self.measured_step = trainer.step, -1
         self.seconds = 0.0  # that the last measurement took
@@ -100,7 +100,7 @@ class FamilyTraining:
             return None
         self._tell_time()
         weights = trainer.weights()
-        probe = Probe(trainer.family(weights), self.validation, self.rows, self.choosable)
+        probe = Probe(trainer.family(weights), self.measured_rows, self.rows, self.choosable)
         points = interim_points(probe, self.measuring.interim_lams)
         least = min(points, key=lambda p: (p.loss, p.cost))
         area = area_of(points, trainer.scale)
@@ -124,7 +124,7 @@ class FamilyTraining:
     def why_stop(self) -> str | None:
         return None
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         (arrays, facts), (kept, records) = self.trainer.state(), self.best.state()
         return {**arrays, **kept}, {**facts, **records}
 
@@ -174,8 +174,8 @@ def run(
     time_limit: float | None = None,
     threads: int = 1,
     measuring: MeasuringConfig | None = None,
-    resume: State | None = None,
-    save: Callable[[State], None] | None = None,
+    resume: TrainingState | None = None,
+    save: Callable[[TrainingState], None] | None = None,
     save_every: float = 0.0,
     callback: Callable[[InterimMeasurement], None] | None = None,
 ) -> TrainingResult[Family]:
@@ -187,12 +187,12 @@ def run(
     """
     if resume is not None:
         same_run(resume[1].get("run"), {"algorithm": "family"})
-    clock = Clock(time_limit, 0.0 if resume is None else seconds_of(resume[1]))
+    clock = Clock(time_limit, 0.0 if resume is None else seconds_before(resume[1]))
     measuring = measuring or MeasuringConfig()
     config = config or FamilyConfig.for_size(len(problem), problem.schema.n_tests)
     if time_limit is not None:
         config = config.but(max_steps=2**31)
-    held_out, measured = halves(validation)
+    held_out, measured_rows = halves(validation)
     rows = Rows.of(problem, held_out, seed)
     if resume is None:
         trainer, best = begun(rows, config, seed, encoder, measuring, time_limit, threads), BestSoFar()
@@ -202,11 +202,11 @@ def run(
             trainer = resumed(rows, config, seed, encoder, resume)
             if best.records:
                 same_shapes(best.weights, trainer.weights(), len(problem))
-    training = FamilyTraining(trainer, best, measured, measuring, clock)
+    training = FamilyTraining(trainer, best, measured_rows, measuring, clock)
     stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
     cap = None if budget is None else budget.cap(problem.schema.costs)
     family, choosable = trainer.family(best.weights), training.choosable
-    final = FinalMeasurement(family, choosable, problem, held_out, measured, seed, cap, measuring)
+    final = FinalMeasurement(family, choosable, problem, held_out, measured_rows, seed, cap, measuring)
     final.begin(training.final_rows(), training.most)
     calibrated = calibration.fitted(final.family, validation, followed(final.candidates, measuring.forecasts), config)
     frontier = final.finish(lambda: clock.left)

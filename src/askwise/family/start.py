@@ -16,7 +16,7 @@ from askwise.core.problem import Problem
 from askwise.errors import StateError
 from askwise.family.config import FamilyConfig, MeasuringConfig
 from askwise.family.train import FamilyTrainer
-from askwise.training.checkpoint import State
+from askwise.training.checkpoint import TrainingState
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def _try(rival: FamilyTrainer, steps: int, share: float, time_limit: float | Non
         rival.advance()
 
 
-def resumed(rows: Rows, config: FamilyConfig, seed: int, encoder: Encoder | None, state: State) -> FamilyTrainer:
+def resumed(rows: Rows, config: FamilyConfig, seed: int, encoder: Encoder | None, state: TrainingState) -> FamilyTrainer:
     """A training that goes on from a state, with the order and the encoding that it has."""
     arrays, facts = state
     order = arrays["order"]

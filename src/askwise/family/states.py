@@ -27,7 +27,7 @@ class LiveCases:
     lam: Doubles
     cap: Ints  # units
     refused: Bools
-    limit: Ints  # tests it buys at most
+    most_tests: Ints  # that it buys
     age: Ints  # tests it has bought
 
     def replace(self, where: Bools, fresh: LiveCases) -> None:
@@ -122,7 +122,7 @@ class StateSampler:
 
         Family: F15
         """
-        row = problem.draw(n, rng, by_loss_scale=False)
+        row = problem.draw(n, rng, by_stake=False)
         lam = self.scale.least * (self.scale.high / self.scale.least) ** rng.random(n)
         mask, refused = self._held(problem, row, rng)
         refuses = np.flatnonzero(rng.random(n) < self.config.refusing_share)
@@ -130,8 +130,8 @@ class StateSampler:
         self._take_free(problem, row, mask, refused)
         cap, capped = self._caps(problem, row, mask, rng)
         lam[capped & (rng.random(n) < self.config.only_capped_share)] = self.scale.least
-        limit = np.ceil(min(self.config.max_tests, self.schema.n_tests) * rng.random(n) ** 2).astype(np.int64)
-        return LiveCases(row, mask, lam, cap, refused, limit, np.zeros(n, np.int64))
+        most_tests = np.ceil(min(self.config.max_tests, self.schema.n_tests) * rng.random(n) ** 2).astype(np.int64)
+        return LiveCases(row, mask, lam, cap, refused, most_tests, np.zeros(n, np.int64))
 
     def _held(self, problem: Problem, row: Ints, rng: np.random.Generator) -> tuple[Bools, Bools]:
         """B, F: what the cases hold at first; B, F: what they will lack although the rows have it."""

@@ -32,8 +32,8 @@ from askwise.family.losses import Outcome
 from askwise.family.network import Assessment, FamilyNetwork, assess, own_trunks
 from askwise.family.overfitting import OverfitMonitor
 from askwise.family.states import LiveCases, Observation, StateSampler
-from askwise.training.checkpoint import State, identity, load_shared, part, state_of
-from askwise.training.damage import same_run, same_shapes, same_sorts
+from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
+from askwise.training.checkpoint_checks import same_run, same_shapes, same_types
 
 
 class Phase(IntEnum):
@@ -47,21 +47,21 @@ class Phase(IntEnum):
 class FamilyTrainer:
     """One training run, a step at a time. `done` is how much of it is over; the caller moves it on by time, if it has a limit.
 
-    problem: rows that teach classifier and selector; validation: rows that teach temperature and value head; order: the static
+    problem: rows that teach classifier and selector; held_out: rows that teach temperature and value head; order: the static
     order, F tests; encoder: the user's own, or None; lacking: see `StateSampler`.
     """
 
     def __init__(
         self,
         problem: Problem,
-        validation: Problem,
+        held_out: Problem,
         order: Ints,
         config: FamilyConfig,
         seed: int = 0,
         encoder: Encoder | None = None,
         lacking: Doubles | None = None,
     ) -> None:
-        self.problem, self.validation = problem.trainable(), validation.labelled()
+        self.problem, self.held_out = problem.trainable(), held_out.labelled()
         self.config, self.seed, self.schema, self.encoder = config, seed, problem.schema, encoder
         self.scale = Scale.of(problem)
         self.order, self.rank = order, np.argsort(order)
@@ -84,9 +84,9 @@ class FamilyTrainer:
         self.optimiser = self._adam({"classifier": config.learning_rate, "class_logits": config.learning_rate})
         lacking = np.zeros(len(order)) if lacking is None else lacking
         self.sampler = StateSampler(self.schema, self.scale, self.rank, config, lacking)
-        self.monitor = OverfitMonitor(self.validation, self.sampler, seed)
+        self.monitor = OverfitMonitor(self.held_out, self.sampler, seed)
         # each held-out case looks several tests up, so that half as many are enough
-        sizes = (problem, config.parallel_cases), (validation, -(-config.parallel_cases // 2))
+        sizes = (problem, config.parallel_cases), (held_out, -(-config.parallel_cases // 2))
         self.live = [self.sampler.fresh(p, n, self.rng) for p, n in sizes]
 
     def _weigh_classes(self, problem: Problem) -> None:
@@ -155,7 +155,7 @@ class FamilyTrainer:
             rates = {"classifier": classifier, "class_logits": classifier, **selector, **rates}
         self.network.zero_grad()  # of parts that no longer learn too: gradients are clipped together
         if phase == Phase.VALUES:  # many cases a step: what is learned last should be least noisy
-            self.live[1] = self.sampler.fresh(self.validation, 2 * config.parallel_cases, self.rng)
+            self.live[1] = self.sampler.fresh(self.held_out, 2 * config.parallel_cases, self.rng)
         self.optimiser = self._adam(rates)
         self.phase, self.since = phase, (self.step, self.done)
 
@@ -189,7 +189,7 @@ class FamilyTrainer:
     def _prefix_loss(self) -> Tensor:
         """Cross-entropy on prefixes of the order."""
         size = -(-self.config.prefix_batch // 2) if self.adaptive else self.config.prefix_batch
-        row = self.problem.draw(size, self.rng, by_loss_scale=False)
+        row = self.problem.draw(size, self.rng, by_stake=False)
         mask = torch.from_numpy(self.sampler.prefixes(self.problem, row, self.rng)).float()
         inputs = self.network.inputs(torch.from_numpy(self.problem.X[row]), mask)
         self.network.classifier.train()  # an encoder of the user's own may do otherwise while it learns
@@ -223,7 +223,7 @@ class FamilyTrainer:
 
     def _value_loss(self) -> Tensor:
         """Held-out rows teach the temperature and what to expect of some tests, and buy one test each."""
-        live, problem, network = self.live[1], self.validation, self.network
+        live, problem, network = self.live[1], self.held_out, self.network
         observed = self._observe(live, problem)
         inputs = network.inputs(observed.values, observed.mask)
         with torch.no_grad():
@@ -302,7 +302,7 @@ class FamilyTrainer:
         can = observed.open.numpy()
         live.buy(problem, test, can)
         live.age += 1
-        over = ~can | (live.age >= live.limit) | (would_stop & (self.rng.random(len(can)) < self.config.stop_share))
+        over = ~can | (live.age >= live.most_tests) | (would_stop & (self.rng.random(len(can)) < self.config.stop_share))
         if over.any():
             live.replace(over, self.sampler.fresh(problem, int(over.sum()), self.rng))
 
@@ -327,7 +327,7 @@ class FamilyTrainer:
     def networks(self) -> dict[str, nn.Module]:
         return {"network": self.network, "mean": self.mean}
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """Everything the training consists of: arrays, and facts that fit into JSON."""
         arrays: Arrays = {"order": self.order, **{f"least/{name}": value for name, value in self.monitor.best.items()}}
         for i, live in enumerate(self.live):
@@ -340,19 +340,19 @@ class FamilyTrainer:
             "frozen": self.frozen,
             "least": self.monitor.least if self.monitor.best else None,
         }
-        return state_of(self, identity(self, "family", order=self.order.tolist()), arrays, facts)
+        return state_of(self, identity(self, "family", self.held_out, order=self.order.tolist()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the training goes on as if it had never stopped."""
         here = self.state()[1]
         same_run(facts.get("run"), here["run"])
-        same_sorts(facts, here)
+        same_types(facts, here)
         self.prefix_share, self.frozen = facts["prefix_share"], facts["frozen"]
         if facts["phase"] not in list(Phase):
             raise StateError(f"the checkpoint is damaged: there is no phase {quoted(facts['phase'])}")
         if facts["phase"] != Phase.PREFIXES:
             self._begin(Phase(facts["phase"]))
-        same_shapes(arrays, self.state()[0], max(len(self.problem), len(self.validation)))
+        same_shapes(arrays, self.state()[0], max(len(self.problem), len(self.held_out)))
         self.done, self.since = facts["done"], (facts["since"][0], facts["since"][1])
         self.monitor.least, self.monitor.best = math.inf if facts["least"] is None else facts["least"], part(arrays, "least/")
         for i in range(2):

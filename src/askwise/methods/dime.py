@@ -54,7 +54,7 @@ SETTINGS = DimeSettings()
 
 
 @dataclass(frozen=True, eq=False)
-class Telling:
+class InformationPerCost:
     """B, F: expected information per unit of cost; -inf where that is not above `lam`, or where the most likely class has a
     probability of `sure` or more."""
 
@@ -108,7 +108,7 @@ def points(
         learner.pretrain(SETTINGS.alone)
         everything = learner.everything()  # by the classifier of any sets: later it learns only those that are picked
         value = Masked(problem.schema, problem.schema.n_tests).eval()
-        _learn_values(learner, value, Telling(value, learner.belief, -np.inf, np.inf, alone))
+        _learn_values(learner, value, InformationPerCost(value, learner.belief, -np.inf, np.inf, alone))
 
     # from where hardly any test tells enough to where all do
     shares = np.bincount(np.asarray(problem.y), learner.scales[problem.y], len(learner.scales)) / len(problem)
@@ -116,7 +116,7 @@ def points(
     lambdas = np.geomspace(most / paid.min(), 1e-3 * most / paid.sum(), SETTINGS.lambdas).tolist() if len(paid) else []
 
     def policy(lam: float, sure: float) -> Policy:
-        score = Telling(value, learner.belief, lam, sure, alone)
+        score = InformationPerCost(value, learner.belief, lam, sure, alone)
         return Picking(learner.belief, score, counts(learner.free)[-1], learner.free, problem.loss)
 
     at_once, most_of_it = policy(np.inf, np.inf), policy(0.0, np.inf)
@@ -124,7 +124,7 @@ def points(
     return [at_once, *adaptive, most_of_it, *everything]
 
 
-def _learn_values(learner: SubsetLearner, value: Masked, score: Telling) -> None:
+def _learn_values(learner: SubsetLearner, value: Masked, score: InformationPerCost) -> None:
     """Both networks, along cases whose tests are picked by the values themselves; the best on validation rows are kept."""
     live, rng = PickedCases(learner), learner.rng
     adam = torch.optim.Adam(value.parameters(), SUBSET.rate, fused=True)

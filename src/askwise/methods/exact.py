@@ -120,7 +120,7 @@ class Exact:
         """
         schema, costs = self.schema, self.schema.costs
         # λ cost and loss in one whole number: objective = a * loss units + b * cost units
-        rate = lam * costs.unit / self.loss_unit
+        rate = lam * costs.smallest_unit / self.loss_unit
         a, b = rate.denominator, rate.numerator
         shape = self.n.shape
         cost, loss = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -170,7 +170,7 @@ class Exact:
         start = self._slice(always)
         return ExactSolution(
             ExactPolicy(self.codes, table, stop),
-            Fraction(int(cost[start].sum()), self.total) * costs.unit,
+            Fraction(int(cost[start].sum()), self.total) * costs.smallest_unit,
             Fraction(int(loss[start].sum()), self.total) * self.loss_unit,
         )
 

@@ -141,7 +141,7 @@ class Opportunistic(Policy):
         """B, F: what each test costs now, in units."""
         if state.test_cost is None:
             return self.costs.marginal(self.costs.paid(state.mask, np.broadcast_to(self.known, state.mask.shape)))
-        unit = self.costs.unit
+        unit = self.costs.smallest_unit
         units: Ints = np.rint(state.test_cost * (unit.denominator / unit.numerator)).astype(np.int64)
         return units
 

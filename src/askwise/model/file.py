@@ -84,7 +84,7 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
         "tests": schema.tests,
         "classes": schema.classes,
         "class_type": np.asarray(schema.classes).dtype.str,
-        "cost_unit": str(costs.unit),
+        "cost_unit": str(costs.smallest_unit),
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
         "points": [{**point.shown, "prefix": point.prefix, "cap": point.cap} for point in model.points],
@@ -121,7 +121,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
     needs = arrays.get("external_needs")
     external = _external(card, needs, external, path)
     _check_handed_over(path, "a custom encoder", "network", card["custom_encoder"], encoder)
-    costs = CostFunction(**{n: arrays[f"costs/{n}"] for n in COST_ARRAYS}, unit=file_checks.fraction(card["cost_unit"]))
+    costs = CostFunction(**{n: arrays[f"costs/{n}"] for n in COST_ARRAYS}, smallest_unit=file_checks.fraction(card["cost_unit"]))
     classes = file_checks.class_names(card["classes"], card["class_type"])
     schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], costs, needs)
     file_checks.check_arrays(arrays, schema, encoder is not None)

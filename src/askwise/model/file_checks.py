@@ -101,7 +101,8 @@ def _check_names(model: LearnedModel) -> None:
 
 def _check_costs(model: LearnedModel) -> None:
     costs, loss = model.schema.costs, model.loss
-    must(costs.unit > 0 and costs.unit.denominator < COUNTED and costs.unit.numerator == 1, "money is counted in units")
+    unit = costs.smallest_unit
+    must(unit > 0 and unit.denominator < COUNTED and unit.numerator == 1, "money is counted in units")
     must(min(costs.own.min(), costs.setup.min(initial=0)) >= 0 and 0 <= costs.total < COUNTED, "costs are 0 or more")
     must(_circle(costs.sources) is None, "no test is computed from itself")
     must(bool(np.isfinite(loss).all() and (loss >= 0).all() and loss.any()), "losses are 0 or more")

@@ -15,7 +15,7 @@ from askwise.core.problem import Problem
 from askwise.errors import InputError
 from askwise.family.config import FamilyConfig
 from askwise.paper.config import TrainConfig
-from askwise.training.damage import seconds_of
+from askwise.training.checkpoint_checks import seconds_before
 from askwise.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def learn(
     config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
     if isinstance(callback, Progress):
         # the time limit of the paper's algorithm is that of each part of a training
-        earlier = None if resume is None else seconds_of(resume[1]) if algorithm == "family" else 0.0
+        earlier = None if resume is None else seconds_before(resume[1]) if algorithm == "family" else 0.0
         callback.begin(restarts, earlier)
     run = import_module(f"askwise.{algorithm}.run").run  # only now: it loads torch
     results = [run(problem, validation, budget, config, seed + i, **options) for i in range(restarts)]

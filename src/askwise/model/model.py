@@ -168,7 +168,7 @@ class LearnedModel:
     def fingerprint(self) -> str:
         """Short, and different for models that may decide differently, whatever their budget."""
         schema, costs = self.schema, self.schema.costs
-        card = (schema.columns, schema.tests, schema.classes, costs.unit, self.known, self.seed, self.encoding.to_dict())
+        card = (schema.columns, schema.tests, schema.classes, costs.smallest_unit, self.known, self.seed, self.encoding.to_dict())
         points = [(p.lam, p.prefix, p.cost, p.loss, *(() if p.cap is None else (p.cap,))) for p in self.points]
         digest = hashlib.sha256(repr((*card, points)).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]

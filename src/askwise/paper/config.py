@@ -162,7 +162,7 @@ class TrainConfig(Settings):
         """
         return self._falling(step, self.eta_start, self.eta_end)
 
-    def halvings(self, step: int) -> int:
+    def shrinks(self, step: int) -> int:
         """How often the learning rate and the step of lambda have shrunk."""
         return int(step // (self.shrink_epochs * self.epoch))
 
@@ -171,4 +171,4 @@ class TrainConfig(Settings):
 
         Paper: section 3.2, learning rate schedule
         """
-        return max(self.lr_min, self.lr_start * self.lr_scale ** self.halvings(step))
+        return max(self.lr_min, self.lr_start * self.lr_scale ** self.shrinks(step))

@@ -46,10 +46,10 @@ class LambdaController:
     momentum: float = 0.0
     velocity: float = 0.0
 
-    def update(self, mean_cost: float, halvings: int, done: float = 0.0) -> None:
+    def update(self, mean_cost: float, shrinks: int, done: float = 0.0) -> None:
         """g := momentum g + rate (E[z] - b);  λ := clip(λ + g).
 
-        `halvings`: how often the rate has shrunk; `done`: the share of training that is over.
+        `shrinks`: how often the rate has shrunk; `done`: the share of training that is over.
         """
         if not self.moves:
             return
@@ -57,7 +57,7 @@ class LambdaController:
             self.lam = self.low * (self.most / self.low) ** done
             return
         slope = lagrangian_slope(mean_cost, self.target)
-        self.velocity = self.momentum * self.velocity + self.gain * self.scale**halvings * slope
+        self.velocity = self.momentum * self.velocity + self.gain * self.scale**shrinks * slope
         self.lam = min(max(self.lam + self.velocity, 0.0), self.most)
 
 

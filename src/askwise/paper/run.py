@@ -15,8 +15,8 @@ from askwise.paper.config import TrainConfig
 from askwise.paper.network import dense
 from askwise.paper.select import History, why_stop
 from askwise.paper.train import Trainer, policy_of
-from askwise.training.checkpoint import State
-from askwise.training.damage import same_shapes, seconds_of, taking_over
+from askwise.training.checkpoint import TrainingState
+from askwise.training.checkpoint_checks import same_shapes, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
 from askwise.training.result import InterimMeasurement, TrainingResult
 
@@ -50,7 +50,7 @@ class PaperTraining:
         trainer = self.trainer
         return why_stop(self.history, trainer.budget, trainer.config, trainer.problem.loss_scale)
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         (arrays, facts), (kept, records) = self.trainer.state(), self.history.state()
         return {**arrays, **kept}, {**facts, **records}
 
@@ -64,8 +64,8 @@ def run(
     *,
     encoder: Encoder | None = None,
     time_limit: float | None = None,
-    resume: State | None = None,
-    save: Callable[[State], None] | None = None,
+    resume: TrainingState | None = None,
+    save: Callable[[TrainingState], None] | None = None,
     save_every: float = 30.0,
     callback: Callable[[InterimMeasurement], None] | None = None,
 ) -> TrainingResult[None]:
@@ -78,7 +78,7 @@ def run(
         problem = missingness.filled(problem, seed)
     trainer = Trainer(problem, validation, budget, config, seed, encoder or dense)
     history = begun(trainer, problem, validation) if resume is None else resumed(trainer, resume)
-    earlier = 0.0 if resume is None else seconds_of(resume[1])
+    earlier = 0.0 if resume is None else seconds_before(resume[1])
     clock = Clock(None if time_limit is None else time_limit + earlier, earlier)
     stopped = drive(PaperTraining(trainer, history, clock), clock, callback=callback, save=save, save_every=save_every)
     points = [history.point(i) for i in range(len(history.records)) if i == 0 or i in history.weights]
@@ -107,7 +107,7 @@ def begun(trainer: Trainer, problem: Problem, validation: Problem) -> History:
     return History([InterimMeasurement(0, 0.0, trainer.controller.lam, on_train, on_validation)])
 
 
-def resumed(trainer: Trainer, state: State) -> History:
+def resumed(trainer: Trainer, state: TrainingState) -> History:
     """The history up to the state, which the trainer takes over."""
     with taking_over():
         trainer.load(*state)

@@ -18,7 +18,7 @@ from askwise.frontier.hull import hull
 from askwise.frontier.point import Point
 from askwise.paper.config import TrainConfig
 from askwise.paper.lagrangian import lagrangian
-from askwise.training.checkpoint import State
+from askwise.training.checkpoint import TrainingState
 from askwise.training.result import InterimMeasurement, TrainingResult
 
 
@@ -59,7 +59,7 @@ class History:
         record = self.records[i]
         return Point(float(record.lam), replace(record.validation, cost=record.cost), self.weights.get(i))
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         arrays = {f"kept/{i}/{name}": v for i, weights in self.weights.items() for name, v in weights.items()}
         return arrays, {"records": [r.to_dict() for r in self.records]}
 

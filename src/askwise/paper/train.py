@@ -36,8 +36,8 @@ from askwise.paper.targets import (
     target_policy_value,
     truncated_ratio,
 )
-from askwise.training.checkpoint import State, identity, load_shared, part, state_of
-from askwise.training.damage import same_run, same_shapes, same_sorts
+from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
+from askwise.training.checkpoint_checks import same_run, same_shapes, same_types
 from askwise.training.result import InterimMeasurement
 
 
@@ -55,10 +55,8 @@ class Trainer:
         self.cap = budget.cap(problem.schema.costs)
         self.controller = controller_for(budget, problem, config.lam_rate, config.lr_scale, config.lam_momentum)
         stakes = problem.loss.max(1, keepdims=True)
-        scaled = (
-            problem.loss / problem.loss_scale if problem.scale is None else problem.loss / np.where(stakes > 0, stakes, np.inf)
-        )
-        self.smallest_loss = float(scaled.min())  # values are counted in stakes, so that losses may be in any currency
+        scale = problem.loss_scale if problem.reward_scale is None else np.where(stakes > 0, stakes, np.inf)
+        self.smallest_loss = float((problem.loss / scale).min())  # counted in stakes, so that losses may be in any currency
         self.rng = np.random.default_rng(seed)
         self.time_share = 0.0  # how much of its time is over, where there is a limit: a sweep must not be late
         self.step = 0
@@ -117,7 +115,7 @@ class Trainer:
                 return None
             measurement = self.measure()
             assert measurement.train is not None
-            self.controller.update(measurement.train.cost, self.config.halvings(self.step), measurement.done)
+            self.controller.update(measurement.train.cost, self.config.shrinks(self.step), measurement.done)
             return measurement
 
     def measure(self) -> InterimMeasurement:
@@ -171,8 +169,8 @@ class Trainer:
     def _class_values(self, row: Ints, problem: Problem) -> torch.Tensor:
         """S, K: minus the loss of saying each class, in stakes."""
         values = -problem.loss[problem.labels[row]] / self.problem.loss_scale
-        if problem.scale is not None:
-            values *= problem.scale[row, None]
+        if problem.reward_scale is not None:
+            values *= problem.reward_scale[row, None]
         return torch.from_numpy(values).float().to(self.device)
 
     def _pretrain_error(self, states: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -253,8 +251,8 @@ class Trainer:
         cases, eta = steps.cases, self.config.eta(self.step)
         money = self.problem.schema.costs.money(cases.cost_of(steps.action))
         reward = -(self.controller.lam * money + cases.loss_of(steps.action)) / self.problem.loss_scale
-        if self.problem.scale is not None:
-            reward *= self.problem.scale[cases.row]
+        if self.problem.reward_scale is not None:
+            reward *= self.problem.reward_scale[cases.row]
         best = greedy_action(q_theta, legal)
         pi = target_policy_probability(action, best, legal, eta)
         at = torch.from_numpy(steps.episode).to(self.device), torch.from_numpy(steps.t).to(self.device)
@@ -291,7 +289,7 @@ class Trainer:
     def networks(self) -> dict[str, torch.nn.Module]:
         return {"network": self.network, "target": self.target}
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """Everything the training consists of: arrays, and facts that fit into JSON."""
         arrays: Arrays = {
             "live/row": self.live.row,
@@ -302,13 +300,13 @@ class Trainer:
             **{f"memory/{name}": value for name, value in self.memory.state().items()},
         }
         facts = {"pretrained": self.pretrained, "pretrain_errors": self.pretrain_errors, "lambda": asdict(self.controller)}
-        return state_of(self, identity(self, "paper", budget=self.budget.to_dict()), arrays, facts)
+        return state_of(self, identity(self, "paper", self.validation, budget=self.budget.to_dict()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the training goes on as if it had never stopped."""
         here = self.state()
         same_run(facts.get("run"), here[1]["run"])
-        same_sorts(facts, here[1])
+        same_types(facts, here[1])
         same_shapes(arrays, here[0], len(self.problem))
         self.pretrained, self.pretrain_errors = facts["pretrained"], list(facts["pretrain_errors"])
         self.controller = LambdaController(**facts["lambda"])

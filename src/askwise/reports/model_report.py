@@ -122,22 +122,22 @@ def draw_frontier(model: LearnedModel, path: Path) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """What a model does on cases that it was not trained on."""
+class MeasuredOn:
+    """What a model does on some cases; `words` says which."""
 
     report: Report
-    words: str  # which cases these are
+    words: str
     test: bool  # none of them had a part in choosing the policies either
 
 
-def results(model: LearnedModel, held: Held) -> str:
+def results(model: LearnedModel, on: MeasuredOn) -> str:
     """What was measured, in a sentence."""
-    report, m, (value, error) = held.report, held.report.measure, _learned(model, held.report.measure)
+    report, m, (value, error) = on.report, on.report.measure, _learned(model, on.report.measure)
     loss = f"loss {m.loss:.4g}{give_or_take(m.loss_error)}"
     accuracy = f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}"
     balanced = f"balanced accuracy {report.balanced_accuracy:.4f}{give_or_take(report.balanced_accuracy_error)}"
     learned = f"mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {model.objective} {value:.4f}{give_or_take(error)}"
-    return f"on {held.words}: {learned}, {accuracy if model.weighted else loss}, {balanced}"
+    return f"on {on.words}: {learned}, {accuracy if model.weighted else loss}, {balanced}"
 
 
 def measured(model: LearnedModel, report: Report) -> dict[str, Any]:
@@ -171,20 +171,20 @@ def beside(out: Path) -> list[Path]:
     return [out.with_suffix(ending) for ending in (*PICTURES, PAGE)]
 
 
-def write_pictures(model: LearnedModel, out: Path, held: Held | None) -> list[Path]:
+def write_pictures(model: LearnedModel, out: Path, on: MeasuredOn | None) -> list[Path]:
     """The curve as PNG and SVG, and a page with all pictures that opens offline; without cases, from what the fit recorded."""
-    curve = plots.frontier(model, held.report.problem if held is not None and held.test else None)
+    curve = plots.frontier(model, on.report.problem if on is not None and on.test else None)
     figures: list[tuple[str, Any]] = [("What each amount of money buys", curve)]
-    if held is not None or usage(model) is not None:
-        of = model if held is None else held.report
+    if on is not None or usage(model) is not None:
+        of = model if on is None else on.report
         figures.append(("Which tests are bought", plots.bought(of)))
         figures.append(("The most common paths", plots.paths(of, unit=model.unit)))
     *pictures, page = beside(out)
     for path in pictures:
         plots.save(curve, path)
     blocks: list[Block] = [*(Words(line) for line in describe(model).splitlines()), Code(frontier_table(model))]
-    if held is not None:
-        blocks += [Heading("Results"), Words(f"O{results(model, held)[1:]}.")]
+    if on is not None:
+        blocks += [Heading("Results"), Words(f"O{results(model, on)[1:]}.")]
     for title, figure in figures:
         blocks += [Heading(title), Picture(title, title, plots.inline(figure))]
     write_whole(page, encoded(html(out.stem, blocks)))

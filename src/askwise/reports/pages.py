@@ -118,10 +118,10 @@ def _own_names(svg: str, name: str) -> str:
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
     """The same page as text; pictures are links to their files."""
-    return "\n\n".join([f"# {plain(title)}", *(_markdown(block) for block in blocks)]) + "\n"
+    return "\n\n".join([f"# {escaped(title)}", *(_markdown(block) for block in blocks)]) + "\n"
 
 
-def plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Text in which Markdown finds nothing to interpret, on one line."""
     text = re.sub(r"([\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", " ".join(text.split()))
     text = escape(text, quote=False)
@@ -130,14 +130,14 @@ def plain(text: str) -> str:
 
 def _markdown(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"{'#' * block.level} {plain(block.text)}"
+        return f"{'#' * block.level} {escaped(block.text)}"
     if isinstance(block, Words):
-        return plain(block.text)
+        return escaped(block.text)
     if isinstance(block, Code):
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
         return f"{fence}\n{block.text}\n{fence}"
     if isinstance(block, Picture):
-        return f"![{plain(block.words)}]({block.file})\n\n{plain(block.title)}"
-    rows = [[f"**{plain(c)}**" if isinstance(c, Strong) else plain(c) for c in row] for row in (block.head, *block.rows)]
+        return f"![{escaped(block.words)}]({block.file})\n\n{escaped(block.title)}"
+    rows = [[f"**{escaped(c)}**" if isinstance(c, Strong) else escaped(c) for c in row] for row in (block.head, *block.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(block.head), *rows[1:])]
-    return "\n".join([f"{plain(block.title)}:\n", *lines])
+    return "\n".join([f"{escaped(block.title)}:\n", *lines])

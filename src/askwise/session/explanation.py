@@ -94,7 +94,7 @@ class StepExplainer:
             reason=reason,
             expected=expected,
             cost=float(self.cost[i]),
-            left=None if most is None else float(most - int(self.spent[i]) * self.costs.unit),
+            left=None if most is None else float(most - int(self.spent[i]) * self.costs.smallest_unit),
             **chosen,
         )
 
@@ -112,7 +112,7 @@ class StepExplainer:
             return ""
         if most is None:
             return f" within {self.costs.money(cap):g}, which no case exceeds at this point of the frontier"
-        less = (cap + 1) * self.costs.unit <= most
+        less = (cap + 1) * self.costs.smallest_unit <= most
         return f" within the {self.costs.money(cap):g} of the budget that it keeps to" if less else " within the budget"
 
     def _options(self, i: int, chosen: int | None) -> tuple[Option, ...]:

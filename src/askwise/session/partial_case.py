@@ -74,7 +74,7 @@ class PartialCase:
         amounts = [amount for amount in (hard, own) if amount is not None]
         if not amounts:
             return keeps, None
-        most = min(*amounts, costs.total * costs.unit)
+        most = min(*amounts, costs.total * costs.smallest_unit)
         cap = Budget(hard=most).cap(costs)
         if keeps is None and cap == costs.total:  # what everything costs limits nothing, and is not shown to a policy
             return None, most
@@ -181,7 +181,7 @@ class PartialCase:
     def _check_budget(self) -> None:
         """Whether what was told keeps to the budget."""
         most, costs = self.most, self.model.schema.costs
-        if most is not None and (units := self._units()) * costs.unit > most:
+        if most is not None and (units := self._units()) * costs.smallest_unit > most:
             last = self.model.schema.tests[next(reversed(self._answers))]
             amounts = f"would cost {costs.money(units):g}, but may cost {float(most):g}"
             raise InputError(f"with test {last!r} this case {amounts}; {FREE}")

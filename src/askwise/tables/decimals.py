@@ -1,6 +1,6 @@
 """Columns of text that are numbers, however these are written, made numbers where nobody can doubt what they are.
 
-What can be doubted is refused. A column with both decimal marks stays text, and `values` refuses it where somebody needs it.
+What can be doubted is refused. A column with both decimal marks stays text, and `cells.guess` refuses it where somebody needs it.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from askwise.errors import InputError, quoted
 from askwise.tables import notation
 
 
-def marks_in(frame: Any, text: Collection[str | None]) -> set[str]:
+def marks_in(frame: Any, as_written: Collection[str | None]) -> set[str]:
     """The decimal marks that the columns of numbers of a frame show beyond doubt."""
-    return {mark for _, values in _texts(frame, text) if _mostly_numbers(values) for mark in notation.evidence(values)}
+    return {mark for _, values in _texts(frame, as_written) if _mostly_numbers(values) for mark in notation.evidence(values)}
 
 
-def doubtful(frame: Any, text: Collection[str | None]) -> list[str]:
+def doubtful(frame: Any, as_written: Collection[str | None]) -> list[str]:
     """The columns of numbers of which nobody can tell whether they have decimals or marks between thousands, such as 1.234."""
-    columns = [(name, values) for name, values in _texts(frame, text) if _mostly_numbers(values)]
+    columns = [(name, values) for name, values in _texts(frame, as_written) if _mostly_numbers(values)]
     return [name for name, values in columns if not notation.evidence(values) and any(map(notation.ambiguous, values))]
 
 
 def settle(
-    frame: Any, text: Collection[str | None], mark: str | None, marks: Collection[str], place: Callable[[int], str]
+    frame: Any, as_written: Collection[str | None], mark: str | None, marks: Collection[str], place: Callable[[int], str]
 ) -> None:
     """Makes numbers of columns of text, in place. A column's own values tell its decimal mark, or those of the whole file do.
 
     mark: that of all columns, where somebody has said so. place: says where in the file a row of the frame is.
     """
-    for name, texts in _texts(frame, text):
+    for name, texts in _texts(frame, as_written):
         own = notation.evidence(texts)
         if all(map(notation.is_number, texts)) and (mark is not None or len(own) < 2):
             codes, values = frame[name].factorize()
@@ -61,11 +61,11 @@ def _only(marks: Collection[str]) -> str | None:
     return next(iter(marks)) if len(marks) == 1 else None
 
 
-def _texts(frame: Any, text: Collection[str | None]) -> Iterator[tuple[str, list[str]]]:
-    """The different texts in each column that has some."""
+def _texts(frame: Any, as_written: Collection[str | None]) -> Iterator[tuple[str, list[str]]]:
+    """The different texts in each column that has some and need not stay as it is written."""
     for name in frame.columns:
         column = frame[name]
-        if name not in text and column.dtype.kind == "O":
+        if name not in as_written and column.dtype.kind == "O":
             texts = [value for value in column.dropna().unique().tolist() if isinstance(value, str)]
             if texts:
                 yield name, texts

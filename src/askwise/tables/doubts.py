@@ -51,7 +51,7 @@ def about_columns(X: Any, categorical: Collection[str] = ()) -> Iterator[str]:
             continue
         kind = getattr(values.dtype, "kind", "O")
         if kind in "iuf" and isinstance(values.dtype, np.dtype):
-            if _counts(np.asarray(values)):
+            if _numbers_the_rows(np.asarray(values)):
                 yield f"column {name!r} counts the rows, so it says nothing about new cases; {_out(name)}"
         elif kind in "OUST":
             yield from _about_text(name, distinct(values, Place(name)))
@@ -112,7 +112,7 @@ def _code(value: Any) -> bool:
     return not _like_number(value) and any(character.isdigit() for character in label(value))
 
 
-def _counts(values: Array) -> bool:
+def _numbers_the_rows(values: Array) -> bool:
     """Whether these are whole numbers one after the other, in any order."""
     low, high = float(values.min()), float(values.max())  # NaN where something is missing
     if high - low + 1 != len(values) or not (values[:1000] == np.floor(values[:1000])).all():

@@ -1,6 +1,6 @@
 """From a table as people have it to the engine's matrix: float32, scaled, NaN where missing. Fitted on the training rows only.
 
-A column of the table stays one test, however many columns of the engine it becomes: `Encoding.reveals` says which.
+A column of the table stays one test, however many columns of the engine it becomes: `Encoding.engine_columns_of` says which.
 
 | kind | what it is | columns of the engine |
 |---|---|---|
@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Array, Doubles, Floats, Ints
+from askwise.core.cost_spec import CostSpec
 from askwise.core.parameters import OneOf, Whole, checked
+from askwise.core.problem import Schema
 from askwise.errors import InputError, StateError, did_you_mean
 from askwise.tables import cells
 from askwise.tables.cells import BOOLEAN, CATEGORY, ORDINAL, TIME, Distinct, Place, as_labels, as_numbers
@@ -146,7 +148,7 @@ class Encoding:
         return tuple(part.name for part in self.parts)
 
     @cached_property
-    def reveals(self) -> dict[str, list[str]]:
+    def engine_columns_of(self) -> dict[str, list[str]]:
         """The columns of the engine that each column of the table becomes."""
         taken = set(self.columns)
         return {part.name: [part.name] if part.kind != CATEGORY else _category_names(part, taken) for part in self.parts}
@@ -154,7 +156,7 @@ class Encoding:
     @property
     def engine_columns(self) -> list[str]:
         """The columns of the matrix that `transform` makes."""
-        return [name for names in self.reveals.values() for name in names]
+        return [name for names in self.engine_columns_of.values() for name in names]
 
     def transform(self, X: Any, rows: Array | None = None) -> Floats:
         """N x C. Columns are taken by name, from an array by position; others are ignored.
@@ -313,3 +315,27 @@ def _restored(state: Mapping[str, Any]) -> ColumnEncoding:
     if part.kind != CATEGORY and not all(abs((end - part.mean[0]) / part.deviation[0]) < _LARGEST for end in ends):
         raise ValueError("the numbers of a column are too large to be scaled")
     return part
+
+
+def schema_of(
+    encoding: Encoding, classes: Sequence[Any], costs: Any = None, external_needs: Sequence[str] | None = None
+) -> Schema:
+    """A schema whose tests are columns of the user's table, or what reveals several of them. See `Schema.build`.
+
+    `external_needs`: tests, or columns that tests reveal.
+    """
+    spec = CostSpec.of(costs)
+    owner, becomes = {name: test for test, names in spec.reveals.items() for name in names}, encoding.engine_columns_of
+    for name in owner:
+        if name not in becomes:
+            meant = did_you_mean(name, encoding.columns)
+            raise InputError(f"a test reveals the column {name!r}, which does not exist; {meant}")
+    tests = {test: [column for name in names for column in becomes[name]] for test, names in spec.reveals.items()}
+    for name, columns in becomes.items():
+        if name in owner:
+            continue
+        if name in tests:
+            raise InputError(f"test {name!r} has the name of a column that it does not reveal; rename one of them")
+        tests[name] = columns
+    needs = None if external_needs is None else [owner.get(name, name) for name in external_needs]
+    return Schema.build(encoding.engine_columns, classes, replace(spec, reveals=tests), needs)

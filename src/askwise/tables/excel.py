@@ -26,7 +26,7 @@ MOST_CELLS = 20_000_000
 _NOTHING = {"", "?", "#N/A", "N/A", "NA", "NULL", "null", "NaN", "nan", "None", "n/a", "<NA>"}  # as pandas in text files
 
 
-def read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptions) -> Any:
+def read(pandas: Any, file: Path, as_written: Sequence[str | None], options: ReadOptions) -> Any:
     """A frame from the first sheet, or the one that `options` name."""
     with _sheet(file, options) as rows:
         names = _names(file, next(rows, (0, ()))[1])
@@ -41,8 +41,8 @@ def read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptio
     columns = {name: [row[i] if i < len(row) else None for row in table] for i, name in enumerate(names)}
     empty = [name for name, column in columns.items() if all(value is None for value in column)]
     frame = pandas.DataFrame(columns).astype(dict.fromkeys(empty, float))
-    marks = decimals.marks_in(frame, text)
-    decimals.settle(frame, text, options.decimal, marks, lambda row: f"row {line_of(file, row, options)}")
+    marks = decimals.marks_in(frame, as_written)
+    decimals.settle(frame, as_written, options.decimal, marks, lambda row: f"row {line_of(file, row, options)}")
     return frame
 
 

@@ -11,10 +11,10 @@ from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.problem import Problem
 from askwise.errors import InputError, RowError
-from askwise.tables.encoding import Encoding
+from askwise.tables.encoding import Encoding, schema_of
 from askwise.tables.external import answers, features, needed
 from askwise.tables.fit_inputs import known_of, target_of, weights_of
-from askwise.tables.splits import schema_of, stratified
+from askwise.tables.splits import stratified
 
 
 class Prepared(NamedTuple):
@@ -31,7 +31,7 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Preparation:
-    """How a table becomes problems; every field is a parameter of `CostlyClassifier`."""
+    """How a table becomes problems. `spec` joins four parameters of `CostlyClassifier`; every other field is one of them."""
 
     spec: CostSpec
     known: Any

@@ -21,17 +21,17 @@ EXCEL, PARQUET = ".xlsx", ".parquet"
 _ENDINGS = (".csv", ".csv.gz", ".tsv", EXCEL, PARQUET)
 
 
-def read_table(path: str | os.PathLike[str], text: Sequence[str | None] = (), options: ReadOptions = RECOGNISED) -> Any:
+def read_table(path: str | os.PathLike[str], as_written: Sequence[str | None] = (), options: ReadOptions = RECOGNISED) -> Any:
     """A pandas DataFrame from a file: .csv, .csv.gz, .tsv, .xlsx or .parquet. `options` say what cannot be recognised.
 
-    Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing. The columns named in `text` stay as
-    they are written: 007 is not 7 where it is a name.
+    Of text, empty fields, '?' and what pandas takes for nothing (NA, null, ...) are missing. The columns `as_written`
+    stay as they are: 007 is not 7 where it is a name.
     """
     with _reading(path, options) as (pandas, file, ending):
         if ending == PARQUET:
             frame = pandas.read_parquet(file)
         else:
-            frame = (excel if ending == EXCEL else text_files).read(pandas, file, text, options)
+            frame = (excel if ending == EXCEL else text_files).read(pandas, file, as_written, options)
     check_distinct(list(frame.columns), "column")
     if not len(frame):
         raise InputError(f"the file {file.name!r} has no rows")
@@ -79,8 +79,8 @@ def place_of(path: str | os.PathLike[str], row: int, options: ReadOptions = RECO
 
 
 @contextmanager
-def rows_of(path: str | os.PathLike[str] | None, options: ReadOptions = RECOGNISED) -> Iterator[None]:
-    """What is said meanwhile about a row of the table is said about the place in the file that it comes from, if there is one."""
+def errors_name_lines(path: str | os.PathLike[str] | None, options: ReadOptions = RECOGNISED) -> Iterator[None]:
+    """While this lasts, errors name the line of the file that a row is from, if there is a file."""
     try:
         yield
     except RowError as error:

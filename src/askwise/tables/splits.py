@@ -1,18 +1,17 @@
-"""From a table to problems: a seeded, stratified split, and an encoding that is fitted on the training rows only."""
+"""Rows in parts by a seed, and the problems of three such parts: training, validation and test."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from askwise.core.arrays import Array, Ints
-from askwise.core.cost_spec import CostSpec
-from askwise.core.problem import Problem, Schema
-from askwise.errors import InputError, did_you_mean
-from askwise.tables.encoding import Encoding
+from askwise.core.problem import Problem
+from askwise.errors import InputError
+from askwise.tables.encoding import Encoding, schema_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,30 +43,6 @@ def shuffled(rows: Ints, sizes: Sequence[int], seed: int) -> list[Ints]:
         raise InputError(f"the parts of a split have {' + '.join(map(str, sizes))} rows; they must add up to {len(rows)}")
     order = np.random.default_rng(seed).permutation(rows)
     return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
-
-
-def schema_of(
-    encoding: Encoding, classes: Sequence[Any], costs: Any = None, external_needs: Sequence[str] | None = None
-) -> Schema:
-    """A schema whose tests are columns of the user's table, or what reveals several of them. See `Schema.build`.
-
-    `external_needs`: tests, or columns that tests reveal.
-    """
-    spec = CostSpec.of(costs)
-    owner = {name: test for test, names in spec.reveals.items() for name in names}
-    for name in owner:
-        if name not in encoding.reveals:
-            meant = did_you_mean(name, encoding.columns)
-            raise InputError(f"a test reveals the column {name!r}, which does not exist; {meant}")
-    tests = {test: [column for name in names for column in encoding.reveals[name]] for test, names in spec.reveals.items()}
-    for name, columns in encoding.reveals.items():
-        if name in owner:
-            continue
-        if name in tests:
-            raise InputError(f"test {name!r} has the name of a column that it does not reveal; rename one of them")
-        tests[name] = columns
-    needs = None if external_needs is None else [owner.get(name, name) for name in external_needs]
-    return Schema.build(encoding.engine_columns, classes, replace(spec, reveals=tests), needs)
 
 
 def split(

@@ -41,9 +41,9 @@ _ALONE = re.compile(
 _PIECE = 100_000  # rows that are parsed at a time
 
 
-def read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptions) -> Any:
-    """A frame. The columns named in `text` stay as they are written."""
-    return _decoded(file, options, lambda encoding: _read(pandas, file, text, options, _parsing(file, options, encoding)))
+def read(pandas: Any, file: Path, as_written: Sequence[str | None], options: ReadOptions) -> Any:
+    """A frame. `as_written`: columns that stay so, names of which there may be more."""
+    return _decoded(file, options, lambda encoding: _read(pandas, file, as_written, options, _parsing(file, options, encoding)))
 
 
 def header(pandas: Any, file: Path, options: ReadOptions) -> list[str]:
@@ -201,18 +201,18 @@ def _header(pandas: Any, file: Path, parsing: dict[str, Any]) -> tuple[list[str]
     return written, names
 
 
-def _read(pandas: Any, file: Path, text: Sequence[str | None], options: ReadOptions, parsing: dict[str, Any]) -> Any:
+def _read(pandas: Any, file: Path, as_written: Sequence[str | None], options: ReadOptions, parsing: dict[str, Any]) -> Any:
     written, names = _header(pandas, file, parsing)
-    as_written = [name for name, stripped in zip(written, names, strict=True) if stripped in text]
+    keep = [name for name, stripped in zip(written, names, strict=True) if stripped in as_written]
     head = pandas.read_csv(file, nrows=1000, dtype=str, na_values=["?"], **parsing)
-    marks = [options.decimal] if options.decimal else sorted(decimals.marks_in(head, as_written))
+    marks = [options.decimal] if options.decimal else sorted(decimals.marks_in(head, keep))
     # people write ; where 1.234 may well be 1234
-    unclear = decimals.doubtful(head, as_written) if not marks and parsing["sep"] == ";" else []
+    unclear = decimals.doubtful(head, keep) if not marks and parsing["sep"] == ";" else []
     full: dict[str, Any] = {**parsing, "low_memory": False, "na_values": ["?"]}
-    full["dtype"] = dict.fromkeys([*as_written, *unclear], str)
+    full["dtype"] = dict.fromkeys([*keep, *unclear], str)
     full["decimal"] = marks[0] if len(marks) == 1 else "."
     frame = _in_pieces(pandas, file, full)
-    decimals.settle(frame, as_written, options.decimal, marks, lambda row: f"line {line_of(file, row, options)}")
+    decimals.settle(frame, keep, options.decimal, marks, lambda row: f"line {line_of(file, row, options)}")
     frame.columns = names
     return frame
 

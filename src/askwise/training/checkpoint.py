@@ -13,7 +13,7 @@ from askwise.components.networks import load_weights, weights_of
 from askwise.core.arrays import Arrays
 from askwise.core.problem import Problem
 
-State = tuple[Arrays, dict[str, Any]]
+TrainingState = tuple[Arrays, dict[str, Any]]
 
 
 class TorchTrainer(Protocol):
@@ -23,7 +23,6 @@ class TorchTrainer(Protocol):
     seed: int
     step: int
     problem: Problem
-    validation: Problem
     rng: np.random.Generator
     torch_rng: torch.Tensor
 
@@ -34,20 +33,20 @@ class TorchTrainer(Protocol):
     def networks(self) -> dict[str, nn.Module]: ...
 
 
-def identity(trainer: TorchTrainer, algorithm: str, **more: Any) -> dict[str, Any]:
-    """What must agree for a checkpoint to be of this training."""
+def identity(trainer: TorchTrainer, algorithm: str, held_out: Problem, **more: Any) -> dict[str, Any]:
+    """What must agree for a checkpoint to be of this training. `held_out`: the rows that are not learned from."""
     return {
         "algorithm": algorithm,
         **{f"setting {name!r}": value for name, value in trainer.config.to_dict().items()},
         "seed": trainer.seed,
         "training data": trainer.problem.fingerprint,
-        "validation data": trainer.validation.fingerprint,
+        "validation data": held_out.fingerprint,
         "network": hashlib.sha256(str(trainer.networks["network"]).encode()).hexdigest()[:16],
         **more,
     }
 
 
-def state_of(trainer: TorchTrainer, run: dict[str, Any], arrays: Arrays, facts: dict[str, Any]) -> State:
+def state_of(trainer: TorchTrainer, run: dict[str, Any], arrays: Arrays, facts: dict[str, Any]) -> TrainingState:
     """The whole state: what every trainer has, and the arrays and facts of this one. `run`: its identity."""
     state: Arrays = {**arrays, "torch_rng": trainer.torch_rng.numpy()}
     for name, network in trainer.networks.items():

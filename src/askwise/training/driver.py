@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from askwise.training.checkpoint import State
+from askwise.training.checkpoint import TrainingState
 from askwise.training.result import InterimMeasurement
 
 
@@ -29,7 +29,7 @@ class Training(Protocol):
     def why_stop(self) -> str | None:
         """The reason to end it now, after an interim measurement, if there is one."""
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         """All that is needed to go on from here."""
 
 
@@ -73,7 +73,7 @@ def drive(
     clock: Clock,
     *,
     callback: Callable[[InterimMeasurement], None] | None = None,
-    save: Callable[[State], None] | None = None,
+    save: Callable[[TrainingState], None] | None = None,
     save_every: float = 0.0,
 ) -> str:
     """Trains to the end and says why it ended. `callback` gets every interim measurement. `save` gets the whole state after one,

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from askwise.core.measures import Measure
 from askwise.core.policy import Policy
 from askwise.frontier.point import Point
-from askwise.training.damage import figures, number
+from askwise.training.checkpoint_checks import figures, number
 
 Shared = TypeVar("Shared")
 

@@ -34,8 +34,8 @@ def same_shapes(stored: Arrays, here: Arrays, rows: int) -> None:
             raise StateError(f"the checkpoint is damaged: {name!r} names cases that are not among the {rows} rows")
 
 
-def same_sorts(stored: dict[str, Any], here: dict[str, Any]) -> None:
-    """The facts of a checkpoint are of the sorts that this training has."""
+def same_types(stored: dict[str, Any], here: dict[str, Any]) -> None:
+    """The facts of a checkpoint are of the types that this training has."""
     for name, value in here.items():
         fact: Any = stored.get(name)
         if isinstance(value, (int, float, type(None))) and not isinstance(value, bool):
@@ -63,7 +63,7 @@ def figures(facts: dict[str, Any]) -> Measure:
     return measure
 
 
-def seconds_of(facts: dict[str, Any]) -> float:
+def seconds_before(facts: dict[str, Any]) -> float:
     """How long the training took before the checkpoint."""
     value = facts.get("seconds", 0)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:

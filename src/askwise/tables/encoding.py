@@ -294,7 +294,7 @@ def _scaled(fitted: Sequence[tuple[ColumnEncoding, list[Moments]]], scaling: str
 
 
 def _restored(state: Mapping[str, Any]) -> ColumnEncoding:
-    low, high = (None if state[name] is None else float(state[name]) for name in ("low", "high"))
+    low, high = (None if state.get(name) is None else float(state[name]) for name in ("low", "high"))
     part = ColumnEncoding(
         str(state["name"]),
         str(state["kind"]),

@@ -1,17 +1,17 @@
 """Classification with costly features: which test to buy next, and when to stop and decide."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.core.cost_spec import CostSpec
-from askwise.core.problem import Problem, Schema
-from askwise.errors import AskwiseError
-from askwise.family.config import FamilyConfig
-from askwise.paper.config import TrainConfig
-
 if TYPE_CHECKING:
+    from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+    from askwise.core.cost_spec import CostSpec
+    from askwise.core.problem import Problem, Schema
+    from askwise.errors import AskwiseError
     from askwise.estimator import CostlyClassifier
     from askwise.facade import load
+    from askwise.family.config import FamilyConfig
+    from askwise.paper.config import TrainConfig
     from askwise.session.providers import Provider, Unavailable
     from askwise.session.session import Session
     from askwise.tables.external import Recorded
@@ -36,20 +36,29 @@ __all__ = [
     "load",
 ]
 
-# some need scikit-learn or safetensors, which take their time to import
-_LATER = {
-    "CostlyClassifier": "askwise.estimator",
-    "Provider": "askwise.session.providers",
-    "Recorded": "askwise.tables.external",
-    "Session": "askwise.session.session",
-    "Unavailable": "askwise.session.providers",
-    "load": "askwise.facade",
+# Each is imported when it is first used: NumPy, scikit-learn and safetensors take their time.
+_NAMES_OF = {
+    "askwise.core.budget": ("AverageBudget", "Budget", "HardBudget", "Tradeoff"),
+    "askwise.core.cost_spec": ("CostSpec",),
+    "askwise.core.problem": ("Problem", "Schema"),
+    "askwise.errors": ("AskwiseError",),
+    "askwise.estimator": ("CostlyClassifier",),
+    "askwise.facade": ("load",),
+    "askwise.family.config": ("FamilyConfig",),
+    "askwise.paper.config": ("TrainConfig",),
+    "askwise.session.providers": ("Provider", "Unavailable"),
+    "askwise.session.session": ("Session",),
+    "askwise.tables.external": ("Recorded",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        from importlib import import_module
-
-        return getattr(import_module(_LATER[name]), name)
+    for module, names in _NAMES_OF.items():
+        if name in names:
+            globals()[name] = value = getattr(import_module(module), name)
+            return value
     raise AttributeError(f"module 'askwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -201,6 +201,18 @@ def test_the_key_of_a_case_does_not_depend_on_the_batch(ids):
         assert (alone.keys == p.keys[rows]).all()
 
 
+def test_cases_as_they_stand_are_taken_as_they_are_and_have_no_keys_of_their_own():
+    X, available = np.array(X2, np.float32), np.array([[True, False], [True, True]])
+    p = Problem.of_states(schema(), X, available, ~available, 1 - np.eye(2))
+    assert p.X is X
+    assert p.available is available
+    assert p.known.tolist() == [[False, True], [False, False]]
+    assert p.loss.tolist() == [[0, 1], [1, 0]]
+    assert p.y is p.weight is p.external is p.ids is None
+    assert p.keys.tolist() == [0, 0]
+    assert p.keys.dtype == np.uint64
+
+
 def test_the_width_of_a_string_array_is_no_part_of_an_id():
     assert hash_cases(np.array(["a"], "U1"))[0] == hash_cases(np.array(["a"], "U40"))[0] == hash_cases(np.array(["a"], object))[0]
 

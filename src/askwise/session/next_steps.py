@@ -34,8 +34,7 @@ def _steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase]) ->
     names = ("values", "held", "free", "open")
     values, held, free, open_ = (np.array([getattr(case, name) for case in waiting]) for name in names)
     known = free if free.any() else None
-    problem = Problem(schema, values, None, None if open_.all() else open_, known, model.loss, None, None, None)
-    vars(problem)["keys"] = np.zeros(B, np.uint64)  # all draws have been made, so no names need to be hashed
+    problem = Problem.of_states(schema, values, None if open_.all() else open_, known, model.loss)
     spent = schema.costs.cost(held, known)
     # who was told more than the policy would have asked for goes on with what is free, or decides
     cap = None if waiting[0].cap is None else np.maximum(np.array([case.cap for case in waiting]), spent)

@@ -192,8 +192,10 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             In learning, choosing and measuring a row of weight 3 counts as three such rows, one of weight 0 not at all.
         callback : callable, default=None
             Gets every interim measurement.
-        save, resume : callable and tuple, default=None
-            A function that stores the state of training, which it gets now and then; and a state to go on from.
+        save : callable, default=None
+            Gets the state of the training now and then, to store it.
+        resume : tuple, default=None
+            Such a state, to go on from.
 
         Returns
         -------

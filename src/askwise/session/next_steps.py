@@ -31,8 +31,8 @@ def next_steps(cases: Sequence[PartialCase]) -> list[Step]:
 def _steps(model: LearnedModel, second: bool, waiting: Sequence[PartialCase]) -> list[Step]:
     """Of cases that follow the same point, all of them with a budget or all without."""
     schema, B = model.schema, len(waiting)
-    names = ("values", "held", "free", "open")
-    values, held, free, open_ = (np.array([getattr(case, name) for case in waiting]) for name in names)
+    values, held = np.array([case.values for case in waiting]), np.array([case.held for case in waiting])
+    free, open_ = np.array([case.free for case in waiting]), np.array([case.open for case in waiting])
     known = free if free.any() else None
     problem = Problem.of_states(schema, values, None if open_.all() else open_, known, model.loss)
     spent = schema.costs.cost(held, known)

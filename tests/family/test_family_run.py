@@ -21,6 +21,18 @@ from askwise.training.result import TrainingResult
 
 TINY = FamilyConfig(max_steps=60, width=16, bins=4, prefix_batch=32, parallel_cases=16, max_tests=4, interim_measurements=3)
 
+# A short trial of encodings on two columns.
+STRIPES = FamilyConfig(
+    max_steps=6_000,
+    width=16,
+    encoding_trial_steps=300,
+    prefix_batch=64,
+    parallel_cases=8,
+    max_tests=2,
+    interim_measurements=1,
+    learning_rate=5e-3,
+)
+
 
 def problem(rows=300, seed=0, holes=0.0) -> Problem:
     """`near` tells most, `far` the rest, the others nothing."""
@@ -145,17 +157,7 @@ def test_of_two_encodings_the_one_that_does_better_goes_on():
         return Problem.build(schema, X, (np.floor(8 * X[:, 0]) % 2).astype(int))
 
     train, validation = stripes(600), stripes(600)
-    config = FamilyConfig(
-        max_steps=6_000,
-        width=16,
-        bins=16,
-        encoding_trial_steps=300,
-        prefix_batch=64,
-        parallel_cases=8,
-        max_tests=2,
-        interim_measurements=1,
-        learning_rate=5e-3,
-    )
+    config = STRIPES.but(bins=16)
     chosen = with_best_encoding(Rows(train, validation, None), np.arange(2), config, 0, MeasuringConfig(), None)
     assert chosen.config.bins == 16  # stripes as wide as the bins
     assert chosen.step == 300
@@ -180,18 +182,7 @@ def test_fine_stripes_are_learned_from_fourier_features_rather_than_bins():
         X = rng.normal(size=(n, 2))
         return Problem.build(schema, X, (np.sin(20 * X[:, 0]) > 0).astype(int))
 
-    config = FamilyConfig(
-        max_steps=6_000,
-        width=16,
-        bins=4,
-        frequencies=32,
-        encoding_trial_steps=300,
-        prefix_batch=64,
-        parallel_cases=8,
-        max_tests=2,
-        interim_measurements=1,
-        learning_rate=5e-3,
-    )
+    config = STRIPES.but(bins=4, frequencies=32)
     rows = Rows(stripes(2_000), stripes(600), None)
     chosen = with_best_encoding(rows, np.arange(2), config, 0, MeasuringConfig(), None)
     assert (chosen.config.bins, chosen.config.frequencies) == (0, 32)

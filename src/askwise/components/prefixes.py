@@ -155,7 +155,7 @@ class PrefixLearner:
         self.weight = row_weights(problem)
         self.fold = np.random.default_rng(seed).permutation(len(problem)) % SETTINGS.folds
         rows = np.random.default_rng(seed).permutation(len(validation))[: SETTINGS.few_rows]  # enough to know when to stop
-        self.judge = validation.take(np.sort(rows)).with_loss(problem.loss)
+        self.held_out = validation.take(np.sort(rows)).with_loss(problem.loss)
 
     def columns(self, length: int) -> Ints:
         return np.flatnonzero(np.isin(self.problem.schema.owner, self.order[:length]))
@@ -165,10 +165,10 @@ class PrefixLearner:
         columns, y = self.columns(length), np.asarray(self.problem.y)
         rows = np.flatnonzero(self.fold != without) if without is not None else np.arange(len(y))
         train = self.problem.X[np.ix_(rows, columns)], y[rows], self.weight[rows]
-        # by the scales of the training rows: loss_scales(judge) would be scaled by the validation rows' own mean
-        judge = self.judge.X[:, columns], np.asarray(self.judge.y), loss_scales(self.problem)[self.judge.y]
+        # by the scales of the training rows: loss_scales(held_out) would be scaled by the validation rows' own mean
+        held_out = self.held_out.X[:, columns], np.asarray(self.held_out.y), loss_scales(self.problem)[self.held_out.y]
         classes, seed = self.problem.schema.n_classes, self.seed + (without or 0)
-        return boost(train, judge, classes, seconds=seconds, seed=seed, threads=self.threads, **tree)
+        return boost(train, held_out, classes, seconds=seconds, seed=seed, threads=self.threads, **tree)
 
     def stage(self, length: int, folds: int, seconds: float, tree: dict[str, Any]) -> Stage:
         columns = self.columns(length)

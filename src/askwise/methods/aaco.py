@@ -291,8 +291,8 @@ def points(
     """A policy for each of a range of lambdas, over one classifier that is trained for `seconds`, or `steps`. Using them is slow:
     time grows with the number of neighbours and of supersets, and memory with that of reference rows and supersets."""
     with own_torch(seed, threads):
-        complete, judge = filled(problem.trainable(), seed), filled(validation.with_loss(problem.loss), seed)
-        classify = masked_classifier(complete, judge, seconds, seed, steps)
+        complete, held_out = filled(problem.trainable(), seed), filled(validation.with_loss(problem.loss), seed)
+        classify = masked_classifier(complete, held_out, seconds, seed, steps)
     reference_rows = ReferenceRows(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
     ends = lam_range(problem)
     grid: Sequence[float] | Doubles = [] if ends is None else np.geomspace(*ends, SETTINGS.lambdas) / problem.loss_scale

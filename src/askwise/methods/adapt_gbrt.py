@@ -164,7 +164,7 @@ def expensive(problem: Problem, validation: Problem, columns: Ints, *, seconds: 
     y, weight, scales = np.asarray(problem.y), row_weights(problem), loss_scales(problem)
     fold = np.random.default_rng(seed).permutation(len(problem)) % SETTINGS.folds
     sample = some_rows(len(validation), 20_000, seed)
-    judge = validation.X[np.ix_(sample, columns)], np.asarray(validation.y)[sample], scales[np.asarray(validation.y)[sample]]
+    held_out = validation.X[np.ix_(sample, columns)], np.asarray(validation.y)[sample], scales[np.asarray(validation.y)[sample]]
     models, h = [], np.empty(len(problem))
     for left_out in range(SETTINGS.folds):
         rows, outside = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
@@ -172,7 +172,7 @@ def expensive(problem: Problem, validation: Problem, columns: Ints, *, seconds: 
         models.append(
             boost(
                 train,
-                judge,
+                held_out,
                 problem.schema.n_classes,
                 seconds=seconds / SETTINGS.folds,
                 seed=seed,
@@ -296,8 +296,8 @@ def points(
     Under a hard budget of `cap` units no model sees more than the tests that it allows together.
     """
     policies = candidates(problem, validation, seconds=seconds, seed=seed, threads=threads, cap=cap)
-    judge = validation.with_loss(problem.loss)
-    measured = [measure(judge, policy, None) for policy in policies]
+    held_out = validation.with_loss(problem.loss)
+    measured = [measure(held_out, policy, None) for policy in policies]
     best = hull([m.cost for m in measured], [-m.loss for m in measured])
     return [policy for i, policy in enumerate(policies) if i in {0, 1, *best.tolist()}]
 

@@ -100,10 +100,10 @@ def boosted(
     K = schema.n_classes
     outputs = 1 if K == 2 else K
     sample = some_rows(len(validation), 20_000, seed)
-    judge = validation.X[np.ix_(sample, columns)], np.asarray(validation.y)[sample], scales[np.asarray(validation.y)[sample]]
+    held_out = validation.X[np.ix_(sample, columns)], np.asarray(validation.y)[sample], scales[np.asarray(validation.y)[sample]]
     fitted = boost(
         (problem.X[:, columns], np.asarray(problem.y), row_weights(problem)),
-        judge,
+        held_out,
         K,
         seconds=seconds,
         seed=seed,
@@ -130,7 +130,7 @@ def points(
     columns = columns_within(problem, cap, seed, threads)
     if not len(columns):
         return [at_once(problem)]
-    judge = validation.take(some_rows(len(validation), SETTINGS.validation_rows, seed))
+    held_out = validation.take(some_rows(len(validation), SETTINGS.validation_rows, seed))
     validation = filled(validation, seed)
     ends = lam_range(problem)
     policies: dict[float, Policy] = {}
@@ -139,7 +139,7 @@ def points(
     while ahead:
         lam = ahead.pop(0)
         policies[lam] = boosted(problem, validation, columns, lam, seconds=seconds / 4, seed=seed, threads=threads)
-        costs[lam] = measure(judge, policies[lam], None).cost
+        costs[lam] = measure(held_out, policies[lam], None).cost
         in_time = time.monotonic() - began < seconds or len(policies) < SETTINGS.fewest_lambdas
         if not ahead and ends is not None and len(policies) < SETTINGS.lambdas and in_time:
             between = next_lam(costs)

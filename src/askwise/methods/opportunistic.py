@@ -233,7 +233,7 @@ class PQTrainer:
         place = (self.filled + np.arange(len(who))) % SETTINGS.memory
         self.rows[place], self.masks[place], self.bought[place] = live.row[who], np.packbits(live.mask[who], 1), test[who]
         self.filled += len(who)
-        live.mask[who, test[who]] = True
+        live.step(np.where(buyable.any(1), self.schema.first_test + test, 0))  # action 0, a class, buys nothing
         over = live.mask.all(1) | (self.schema.costs.cost(live.mask) >= self.allowance)
         if over.any():
             fresh, self.allowance[over] = self._start(int(over.sum()))

@@ -75,6 +75,7 @@ def _measured(task: Task, checkpoint: Path, save_every: float, check: Callable[[
         "doubt": result.doubt,
         **{f"n_{name}": len(p) for name, p in zip(PARTS, (train, *rows.values()), strict=True)},
         "total": float(train.schema.costs.money(train.schema.costs.total)),
+        "obtainable": obtainable(rows["test"]),
         "loss_scale": train.loss_scale,
         "columns": list(metrics.COLUMNS),
         **{cases: [f.means] for cases, f in figures.items()},
@@ -127,6 +128,13 @@ def trained(
         earlier = 0.0
         result = begin(None)
     return result, policy_of(last, train.schema, config), used()
+
+
+def obtainable(problem: Problem) -> float:
+    """What all tests cost that a case has, on average: less than all tests where cases lack some."""
+    costs = problem.schema.costs
+    there = np.ones((1, problem.schema.n_tests), bool) if problem.available is None else problem.available
+    return float(np.mean(costs.money(costs.cost(there))))
 
 
 def measured(policy: Policy, rows: dict[str, Problem], task: Task) -> Row:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from askwise.bench.rows import Row, identity
 from askwise.bench.task import Task
 from askwise.paper.config import TrainConfig
 
@@ -16,6 +18,7 @@ HERE = Path(__file__).parent
 TABLE: dict[str, Any] = tomllib.loads((HERE / "experiments.toml").read_text())
 SETTINGS = ("cpu", "paper")  # the CPU preset, and the paper's appendix
 MOST_ROWS = {"train": 0, "validation": 10_000, "test": 50_000}  # 0: all
+INTERRUPTED = 130  # exit code of a training that was stopped from outside, as of shells
 RULES = {"name", "data", "budgets", "seeds", "remove", "imputation", "most_rows", "settings", "cpu"}
 
 
@@ -79,3 +82,8 @@ def differences(task: Task) -> dict[str, Any]:
     """What differs from the paper's settings, by name."""
     paper = preset("paper", TABLE["data"][task.data]["paper"]).to_dict()
     return {name: value for name, value in config_of(task).to_dict().items() if value != paper[name]}
+
+
+def key(row: Row, settings: Row) -> str:
+    """The same for the same training: its task, and all that differs from the paper's settings."""
+    return identity(row) + json.dumps(settings, sort_keys=True)

@@ -1,9 +1,10 @@
-"""From rows to the paper's metric, also where each row is a policy of its own: for a tradeoff, a target or a hard budget."""
+"""From rows of single policies to the paper's metric: each row is a policy, for a tradeoff, an average or a hard budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,74 +12,84 @@ import numpy as np
 from askwise.bench.entries import Entry, mean_curve
 from askwise.bench.metrics import score
 from askwise.bench.rows import Row
-from askwise.bench.tables import spread
-from askwise.frontier.metric import Curve, area_over_seeds, curve, step_area
+from askwise.frontier.metric import Curve, curve
+from benchmarks.paper.intervals import Quantity
 
 Points = tuple[np.ndarray, np.ndarray]  # costs, scores
+COST, LOSS, ACCURACY = 0, 1, 2  # in the columns of a row
+
+
+def means(row: Row, cases: str, network: str = "chosen") -> list[float]:
+    """The figures of a network of a training on validation or test rows. Chosen is the best single one that meets the budget."""
+    return row[cases][0] if network == "chosen" else row[network][cases]
+
+
+def most(row: Row, network: str = "chosen") -> float:
+    """The most that any test case paid."""
+    return row["most"] if network == "chosen" else row[network]["most"]
+
+
+def score_of(row: Row, cases: str, network: str = "chosen") -> float:
+    return float(score(means(row, cases, network)[LOSS], row["loss_scale"]))
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The policies of one method on one data set, of all budgets and all seeds, as points of the plane."""
+    """The policies of one method on one data set, of all budgets and of one seed or all, as points of the plane."""
 
     rows: tuple[Row, ...]
+    network: str = "chosen"
 
     def points(self, cases: str) -> Points:
-        """On validation or on test cases."""
-        cost, loss = (np.array([row[cases][0][row["columns"].index(name)] for row in self.rows]) for name in ("cost", "loss"))
-        return cost, score(loss, np.array([row["loss_scale"] for row in self.rows]))
+        """On validation or on test rows."""
+        cost = np.array([means(row, cases, self.network)[COST] for row in self.rows])
+        return cost, np.array([score_of(row, cases, self.network) for row in self.rows])
 
     @property
     def total(self) -> float:
         return float(self.rows[0]["total"])
 
     @property
-    def prior(self) -> tuple[float, float] | None:
-        """The score of deciding at once on validation and on test cases: that of the policies that buy nothing. None if none is
-        such a policy."""
-        (vc, vs), (tc, ts) = self.points("validation"), self.points("test")
-        nothing = (vc == 0) & (tc == 0)
-        return (float(vs[nothing].mean()), float(ts[nothing].mean())) if nothing.any() else None
+    def prior(self) -> tuple[float, float]:
+        """The score of deciding at once on validation and on test rows."""
+        validation, test = (
+            float(np.mean([score_of(row, cases, "at_once") for row in self.rows])) for cases in ("validation", "test")
+        )
+        return validation, test
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Through the points that validation chooses."""
+        return curve(self.points("validation"), self.points("test"), self.prior, self.total)
 
     @property
-    def curve(self) -> Curve | None:
-        """Through the points that validation chooses, all seeds pooled, as in the paper."""
-        return None if self.prior is None else curve(self.points("validation"), self.points("test"), self.prior, self.total)
-
-    @property
-    def area(self) -> str:
-        """Of all seeds pooled; with several seeds, the deviation of the areas of each alone."""
-        if self.prior is None:
-            return ""
-        seeds = [row["task"]["seed"] for row in self.rows]
-        result = area_over_seeds(seeds, self.points("validation"), self.points("test"), self.prior, self.total)
-        return f"{result.pooled:.4f}" + (f" ± {result.deviation:.4f}" if len(result.per_seed) > 1 else "")
-
-    @property
-    def steps(self) -> str:
-        """For hard budgets: the area under the steps over the budget, mean and deviation over seeds."""
-        if self.prior is None:
-            return ""
-        areas = []
-        for seed in sorted({row["task"]["seed"] for row in self.rows}):
-            pool = Pool(tuple(row for row in self.rows if row["task"]["seed"] == seed))
-            budgets = [row["task"]["budget"]["hard"] for row in pool.rows]
-            areas.append(step_area(budgets, pool.points("validation")[1], pool.points("test")[1], self.prior, self.total))
-        return spread(areas, 4)
+    def draws(self) -> list[float] | None:
+        """The area on each draw of the test rows; None where rows do not have them."""
+        if not all("resampled_scores" in row for row in self.rows):
+            return None
+        costs, scores = (np.array([row[name] for row in self.rows]).T for name in ("resampled_costs", "resampled_scores"))
+        chosen_on = self.points("validation")
+        return [curve(chosen_on, pair, self.prior, self.total).area for pair in zip(costs, scores, strict=True)]
 
 
-def area(rows: Sequence[Row]) -> str:
-    """The metric of a method on a data set, whether its rows are whole frontiers or single policies."""
-    if not rows:
-        return ""
-    if rows[0]["task"]["budget"] is None:
-        return spread([row["area"] for row in rows], 4)
-    return Pool(tuple(rows)).area
+def by_seed(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    seeds = sorted({row["task"]["seed"] for row in rows})
+    return {seed: [row for row in rows if row["task"]["seed"] == seed] for seed in seeds}
+
+
+def areas(rows: Sequence[Row]) -> Quantity:
+    """The area for each seed, of whole frontiers or of single policies."""
+    groups = by_seed(rows)
+    if rows and rows[0]["task"]["budget"] is None:
+        return Quantity({s: of[0]["area"] for s, of in groups.items()}, {s: of[0]["resampled"] for s, of in groups.items()})
+    pools = {seed: Pool(tuple(of)) for seed, of in groups.items()}
+    draws = {seed: drawn for seed, pool in pools.items() if (drawn := pool.draws) is not None}
+    return Quantity({seed: pool.curve.area for seed, pool in pools.items()}, draws)
 
 
 def drawn(rows: Sequence[Row]) -> Any:
-    """The same as a curve: costs and scores."""
+    """The curve: costs and scores; of single policies with all seeds pooled, as in the paper."""
     if rows[0]["task"]["budget"] is None:
         return mean_curve(Entry(rows[0]["task"]["data"], "", tuple(rows)))
-    result = Pool(tuple(rows)).curve
-    return None if result is None else (result.cost, result.score)
+    whole = Pool(tuple(rows)).curve
+    return whole.cost, whole.score

@@ -23,20 +23,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
-from askwise.bench.rows import Row, alone, append, identity, read
+from askwise.bench.rows import Row, alone, append, read
 from askwise.bench.task import Task
-from benchmarks.paper.experiments import HERE, SETTINGS, Training, differences, trainings
-from benchmarks.paper.train import INTERRUPTED
+from benchmarks.paper.experiments import HERE, INTERRUPTED, SETTINGS, Training, differences, key, trainings
 from benchmarks.script import arguments
 
 SAVE_EVERY = 150.0  # seconds
 ROWS = HERE / "results" / "rl.jsonl"
 ENDED = (INTERRUPTED, -signal.SIGINT, -signal.SIGTERM)  # somebody wanted it so
-
-
-def key(row: Row, settings: Row) -> str:
-    """The same for the same training: its task, and all that differs from the paper's settings."""
-    return identity(row) + json.dumps(settings, sort_keys=True)
 
 
 def todo(listed: Sequence[Training], rows: Sequence[Row]) -> list[Training]:

@@ -1,4 +1,4 @@
-"""The paper's numbers beside ours: fills the tables of README.md and draws the figures from the rows in results/.
+"""A verdict for every claim of the paper: fills README.md and draws the figures from the rows in results/.
 
 ./dev sh python -m benchmarks.paper.summary
 """
@@ -6,267 +6,240 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from askwise import plots
-from askwise.bench.rows import Row, gathered
-from askwise.bench.tables import spread
-from askwise.reports.pages import Strong, Table, markdown
-from benchmarks import rows
-from benchmarks.paper import progress
-from benchmarks.paper.pooled import Pool, area, drawn
+import numpy as np
 
-HERE = Path(__file__).parent
+from askwise import plots
+from askwise.bench.rows import Row
+from askwise.reports.pages import Table, markdown
+from benchmarks.paper import claims, claims_of_training
+from benchmarks.paper.evidence import UNIT, Evidence, called, percent, ran
+from benchmarks.paper.experiments import HERE, TABLE, preset
+from benchmarks.paper.figures import pictures
+from benchmarks.paper.pooled import Pool, areas
+from benchmarks.paper.published import printed
+from benchmarks.paper.verdicts import HERE as CANNOT
+from benchmarks.paper.verdicts import NOT_REPRODUCED, NOT_RUN, NOTHING, VERDICTS, Finding, below
+
 RESULTS = HERE / "results"
 BEGIN, END = "<!-- filled by benchmarks.paper.summary -->", "<!-- end -->"
-STANDS_FOR = {"miniboone_tiny": "miniboone", "nhanes": "diabetes"}  # ours: the paper's, which is not at hand
-PUBLISHED: dict[str, Any] = tomllib.loads((HERE / "published.toml").read_text())
-NOTHING = "–"
-
-
-def done_rows(name: str) -> list[Row]:
-    """The rows of a plan that are done; none where it was not run."""
-    path = RESULTS / f"{name}.jsonl"
-    return gathered([path]).done if path.exists() else []
-
-
-def selected(of: Iterable[Row], **task: Any) -> list[Row]:
-    """Those whose task is so."""
-    return [row for row in of if all(row["task"][key] == value for key, value in task.items())]
-
-
-def values(of: Iterable[Row], name: str) -> list[Any]:
-    """What a setting of their tasks is, each once, in the order in which they came."""
-    return list(dict.fromkeys(row["task"][name] for row in of))
-
-
-def called(data: str) -> str:
-    return f"{STANDS_FOR[data]}: ours is {data}" if data in STANDS_FOR else data
-
-
-def shown(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.3f}"
-
-
-# ---------------------------------------------------------------------- tables
-
-
-def scatter(of: list[Row]) -> list[Table]:
-    lines = [
-        (data, str(len(here)), str(len(curve.chosen)), Pool(tuple(here)).area)
-        for data in values(of, "data")
-        if (curve := Pool(tuple(here := selected(of, data=data))).curve) is not None
-    ]
-    return [
-        Table(
-            "Trained models, and the area under those that validation chooses", ("data", "models", "chosen", "area"), tuple(lines)
-        )
-    ]
-
-
-def areas(kind: str, labels: tuple[str, ...]) -> Callable[[list[Row]], list[Table]]:
-    """A table of areas by data set and method, the paper's before ours."""
-
-    def table(of: list[Row]) -> list[Table]:
-        lines = []
-        for data in values(of, "data"):
-            published = PUBLISHED[kind].get(STANDS_FOR.get(data, data), {})
-            ours = [area(selected(of, data=data, label=label)) for label in labels]
-            both = [f"{shown(published.get(label))} / {m or NOTHING}" for label, m in zip(labels, ours, strict=True)]
-            lines.append((called(data), *both))
-        return [Table("Areas: the paper's / ours", ("data", *labels), tuple(lines))]
-
-    return table
-
-
-def hard(of: list[Row]) -> list[Table]:
-    lines = [
-        (data, label, Pool(tuple(here)).steps, f"{max(row['most'] - row['task']['budget']['hard'] for row in here):.3g}")
-        for data in values(of, "data")
-        for label in ("rl-hard", "oplearn")
-        if (here := selected(of, data=data, label=label))
-    ]
-    head = ("data", "method", "area under the steps over b", "dearest case less its budget, at most")
-    return [
-        *areas("hard", ("baseline", "rl-hard", "oplearn", "rl-lambda"))(of),
-        Table("Between two hard budgets nothing can be had, so also the steps", head, tuple(lines)),
-    ]
-
-
-def target(of: list[Row]) -> list[Table]:
-    lines = []
-    for data in values(of, "data"):
-        for b in sorted({row["task"]["budget"]["average"] for row in selected(of, data=data)}):
-            here = selected(of, data=data, budget={"average": b})
-            lines.append(
-                (
-                    data,
-                    f"{b:g}",
-                    str(len(here)),
-                    *(spread([row[name] for row in here], d) for name, d in (("cost", 2), ("score", 4))),
-                )
-            )
-    head = ("data", "target", "seeds", "mean cost", "score")
-    return [Table("Wanted and achieved, test cases", head, tuple(lines)), dearest(of)]
-
-
-def dearest(of: list[Row]) -> Table:
-    """The most that was spent on average."""
-    lines = []
-    for data in values(of, "data"):
-        here = selected(of, data=data)
-        most = max(row["cost"] for row in here)
-        published = PUBLISHED["target"].get(STANDS_FOR.get(data, data))
-        unit = {"nhanes": 9}.get(data, 1)  # its dearest test
-        lines.append(
-            (
-                called(data),
-                NOTHING if published is None else f"{published:g}",
-                f"{most / unit:.1f}",
-                f"{here[0]['total'] / unit:.1f}",
-            )
-        )
-    head = ("data", "the paper", "ours", "all tests")
-    return Table("The most that any model spends on average, in units of the dearest test", head, tuple(lines))
-
-
-def missing(of: list[Row]) -> list[Table]:
-    labels, lines = ("mean", "mice", "mdp"), []
-    for data in values(of, "data"):
-        full = area(selected(of, data=data, label="full")) or NOTHING
-        for share in sorted(set(values(of, "remove")) - {0.0}):
-            published = PUBLISHED["missing"].get(STANDS_FOR.get(data, data), {}).get(f"{share:g}", {})
-            ours = [area(selected(of, data=data, label=label, remove=share)) for label in labels]
-            numbers = [float(m.split(" ")[0]) if m else float("-inf") for m in ours]
-            cells = [
-                (Strong if v == max(numbers) else str)(f"{shown(published.get(label))} / {m or NOTHING}")
-                for label, m, v in zip(labels, ours, numbers, strict=True)
-            ]
-            lines.append((called(data), f"{100 * share:g} %", *cells, full))
-    head = ("data", "removed", *labels, "full (ours)")
-    return [Table("Areas: the paper's / ours; our best in bold", head, tuple(lines))]
-
-
-def course(of: list[Row]) -> list[Table]:
-    """From the rows of progress.py, which are no rows of a bench."""
-    lines = []
-    for setting in progress.FREE:
-        here = [row for row in of if row["setting"] == setting]
-        if here:
-            ours, published = progress.top(here), PUBLISHED["free"][setting]
-            best = f"{ours['accuracy']:.4f} after {ours['steps']:.0f}", f"{ours['last']:.4f} after {ours['end']:.0f}"
-            lines.append((setting, f"{published['accuracy']:.3f} after {published['steps']}", *best, str(len(here))))
-    ten = [
-        (f"{row['steps']}", f"{row['course'][-1][1]:.4f}", f"{row['cost']:.2f}", f"{row['accuracy']:.4f}")
-        for row in of
-        if row["setting"] == "average 10"
-    ]
-    tables = (
-        [Table("Average budget 10: how it ends", ("steps", "lambda", "test cost", "test accuracy"), tuple(ten))] if ten else []
-    )
-    head = ("setting", "the paper's best", "our best", "our last", "seeds")
-    return [
-        *tables,
-        *([Table("Validation accuracy, mean over seeds, and after how many steps", head, tuple(lines))] if lines else []),
-    ]
-
-
-TABLES: dict[str, Callable[[list[Row]], list[Table]]] = {
-    "scatter": scatter,
-    "lambda": areas("lambda", ("baseline", "rl", "adapt-gbrt", "budget-prune")),
-    "target": target,
-    "hard": hard,
-    "missing": missing,
+CLAIMS: list[dict[str, Any]] = tomllib.loads((HERE / "claims.toml").read_text())["claims"]
+JUDGES: dict[str, Callable[[Evidence], Finding]] = {
+    "miniboone": claims.beats("miniboone_tiny", ["baseline"]),
+    "diabetes": claims.beats("nhanes", ["baseline"]),
+    "forest": claims.beats("forest", ["baseline"]),
+    "mnist": claims.beats("mnist", ["baseline"]),
+    "prior_art": claims.prior_art,
+    "others_below_baseline": claims.others_below_baseline,
+    "bprune_diabetes": claims.frontier_difference("nhanes", ("budget-prune", "baseline"), below(-claims.FAILS)),
+    "cifar_below": claims.beats("cifar", ["baseline"], below()),
+    "cifar_few": claims.ahead_at_few_tests,
+    "budgets_met": claims.budgets_met,
+    "largest_unused": claims.largest_unused,
+    "runs_alike": claims.runs_alike,
+    "targets_like_tradeoffs": claims.targets_like_tradeoffs,
+    "lambda_settles": claims_of_training.lambda_settles,
+    "overfitting": claims_of_training.budget_against_overfitting,
+    "hard_oplearn": claims.hard_against("oplearn"),
+    "hard_baseline": claims.hard_against("baseline"),
+    "hard_lambda": claims.hard_below_tradeoffs,
+    "never_above": claims.never_above,
+    "hard_stops": claims.hard_stops_early,
+    "mdp_much": claims_of_training.mdp_against_mice(much=True),
+    "mdp_little": claims_of_training.mdp_against_mice(much=False),
+    "more_missing": claims_of_training.more_missing_is_worse,
+    "run_times": claims_of_training.run_times,
 }
 FIGURES = {
-    "scatter": "Figure 4: trained models and the chosen hull",
-    "lambda": "Figure 5: average budget by lambda",
-    "target": "Figure 6: average budget by target",
-    "progress": "Figures 7 and 8: the course of training",
-    "hard": "Figure 9: hard budgets",
-    "missing": "Figure 10: missing features",
+    4: "Figure 4: trained models and the chosen hull",
+    5: "Figure 5: average budget by lambda",
+    6: "Figure 6: average budget by target",
+    7: "Figure 7: the course of training for b = 10",
+    8: "Figure 8: lambda = 0 against a budget",
+    9: "Figure 9: hard budgets",
+    10: "Figure 10: missing values",
+    0: "How long it takes",
 }
 
 
-def text() -> str:
-    """All tables, in Markdown; results of full plans where there are any, and of small ones."""
-    parts = []
-    for kind, title in FIGURES.items():
-        parts.append(f"### {title}")
-        any_rows = False
-        for name in (kind, f"{kind}_small"):
-            of = rows.read(RESULTS / f"{name}.jsonl") if kind == "progress" else done_rows(name)
-            if of:
-                any_rows = True
-                tables = course(of) if kind == "progress" else TABLES[kind](of)
-                parts += [f"From `results/{name}.jsonl`, {len(of)} runs.", markdown("", tables).removeprefix("# \n\n").strip()]
-                parts += [f"![{title}](results/{path.name})" for path in drawn_for(name)]
-        if not any_rows:
-            parts.append("Not run yet.")
-    return "\n\n".join(parts)
+def text(evidence: Evidence) -> str:
+    """All that is filled in, as Markdown."""
+    findings = {claim["id"]: JUDGES[claim["id"]](evidence) for claim in CLAIMS}
+    names = list(pictures(evidence))
+    parts = [overview(evidence, findings)]
+    for number, title in FIGURES.items():
+        parts.append(f"## {title}")
+        if number == 4:
+            parts += tables([hull_table(evidence)])
+        if number == 5:
+            parts += tables([area_table(evidence)])
+        parts += linked(title, [name for name in names if name.startswith(f"figure{number}_")])
+        if number == 5:
+            parts += progress_section(evidence, names)
+        parts += [part for claim in CLAIMS if claim["figure"] == number for part in told(claim, findings[claim["id"]])]
+    return "\n\n".join([*parts, settings_section()])
 
 
-def drawn_for(name: str) -> list[Path]:
-    """The pictures of a plan; those of lambda_small are not those of lambda."""
-    small = [] if name.endswith("_small") else list(RESULTS.glob(f"{name}_small_*.svg"))
-    return sorted(set(RESULTS.glob(f"{name}_*.svg")) - set(small))
+def overview(evidence: Evidence, findings: dict[str, Finding]) -> str:
+    """All verdicts in one table, and how much of the list of trainings has been run."""
+    count = {verdict: sum(f.verdict == verdict for f in findings.values()) for verdict in VERDICTS}
+    words = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
+    hours = sum(row["cpu_seconds"] for row in evidence.rows) / 3600
+    lines = [(str(claim["figure"] or NOTHING), claim["title"], findings[claim["id"]].verdict) for claim in CLAIMS]
+    table = Table("", ("figure", "claim", "verdict"), tuple(lines))
+    return "\n\n".join(
+        [
+            "## The verdicts",
+            f"Of {len(CLAIMS)} claims: {words}. {len(evidence.rows):,} of {len(evidence.trainings):,} trainings of the paper's "
+            f"algorithm are done, in {hours:.1f} CPU hours.",
+            *tables([table]),
+        ]
+    )
 
 
-# ---------------------------------------------------------------------- pictures
+def told(claim: dict[str, Any], finding: Finding) -> list[str]:
+    """A claim: what the paper says, what was run, what came out, and the verdict."""
+    parts = [f"### {claim['title']}", f"The paper: {claim['sentence']}"]
+    if claim.get("note"):
+        parts.append(claim["note"])
+    parts.append(f"What we ran:\n\n{ran(finding.rows)}" if finding.rows else "What we ran: nothing yet.")
+    if finding.verdict != NOT_RUN:
+        parts += tables(finding.tables)
+    parts += [f"Rule: {claim['rule']}", f"Verdict: **{finding.verdict}**."]
+    for verdict, key, words in (
+        (NOT_REPRODUCED, "reason", "What we think the reason is"),
+        (CANNOT, "takes", "What it would take"),
+    ):
+        if finding.verdict == verdict and claim[key]:
+            parts.append(f"{words}: {claim[key]}")
+    return parts
 
 
-def pictures(kind: str, name: str, of: list[Row]) -> None:
-    """The figures of a plan, one for each data set; of missing features one for each share too."""
-    for data in values(of, "data"):
-        here = selected(of, data=data)
-        if kind == "scatter":
-            pool = Pool(tuple(here))
-            if pool.curve is not None and pool.prior is not None:
-                figure = plots.frontier(
-                    pool.points("validation"),
-                    pool.points("test"),
-                    pool.curve.chosen,
-                    prior=pool.prior[1],
-                    everything=(pool.total, None),
-                )
-                plots.save(figure, RESULTS / f"{name}_{data}.svg")
-        elif kind == "target":
-            budgets = sorted({row["task"]["budget"]["average"] for row in here})
-            marks = {f"target {b:g}": _marks(selected(here, budget={"average": b})) for b in budgets}
-            plots.save(plots.targets(marks, budgets, title=data, score="score, test cases"), RESULTS / f"{name}_{data}.svg")
-        elif kind == "missing":
-            for share in sorted(set(values(here, "remove")) - {0.0}):
-                picked = [row for row in here if row["task"]["remove"] in (0.0, share)]
-                _planes(picked, f"{data}, {100 * share:g} % removed", RESULTS / f"{name}_{data}_{100 * share:g}.svg")
-        else:
-            _planes(here, data, RESULTS / f"{name}_{data}.svg")
+def tables(of: Sequence[Table]) -> list[str]:
+    """Without those that have no lines."""
+    full = [table for table in of if table.rows]
+    return [markdown("", [table]).removeprefix("# \n\n").removeprefix(":\n\n").strip() for table in full]
 
 
-def _marks(of: list[Row]) -> tuple[list[float], list[float]]:
-    return [row["cost"] for row in of], [row["score"] for row in of]
+def linked(title: str, names: Sequence[str]) -> list[str]:
+    return [f"![{title}, {name.partition('_')[2]}](results/{name}.svg)" for name in names]
 
 
-def _planes(of: list[Row], title: str, path: Path) -> None:
-    curves = {label: line for label in values(of, "label") if (line := drawn(selected(of, label=label))) is not None}
-    if curves:
-        plots.save(plots.frontiers(curves, of[0]["total"], title=title, score="score, test cases"), path)
+def hull_table(evidence: Evidence) -> Table:
+    rows = evidence.sweep("tradeoffs", "miniboone_tiny", "tradeoff").rows
+    head = ("data", "models", "seeds", "chosen by validation", "area, all seeds pooled")
+    if not rows:
+        return Table("", head, ())
+    pool = Pool(rows)
+    seeds = len({row["task"]["seed"] for row in rows})
+    line = (called("miniboone_tiny"), str(len(rows)), str(seeds), str(len(pool.curve.chosen)), f"{pool.curve.area:.4f}")
+    return Table("Trained models, and the area under those that validation chooses", head, (line,))
+
+
+LABELS = ("baseline", "rl", "adapt-gbrt", "budget-prune", "random")
+
+
+def area_table(evidence: Evidence) -> Table:
+    """The paper's table with ours in it."""
+    lines = []
+    for data in UNIT:
+        ours = evidence.sweep("images" if data in ("mnist", "cifar") else "tradeoffs", data, "tradeoff")
+        of = {label: ours.area if label == "rl" else areas(evidence.other(data, label)) for label in LABELS}
+        if any(quantity.by_seed for quantity in of.values()):
+            done = NOTHING if ours.whole else f" [{len(ours.rows)} of {len(ours.planned)}]"
+            cells = [f"{printed('lambda', data, label)} / {claims.shown(quantity)}" for label, quantity in of.items()]
+            cells[1] += done.replace(NOTHING, "")
+            lines.append((called(data), *cells))
+    return Table("Areas on test rows: the paper's / ours [trainings that are done]", ("data", *LABELS), tuple(lines))
+
+
+def progress_section(evidence: Evidence, names: Sequence[str]) -> list[str]:
+    """The image sets, whose trainings are far shorter than the paper's."""
+    lines = [progress_line(row) for data in ("mnist", "cifar") for row in evidence.sweep("images", data, "tradeoff").rows]
+    if not lines:
+        return []
+    head = (
+        "data",
+        "tradeoff",
+        "steps",
+        "states, share of the paper's",
+        "CPU hours",
+        "validation accuracy: first",
+        "half way",
+        "last",
+    )
+    table = Table(
+        "Trainings on images, and where they were going", (*head, "test cost", "test accuracy", "at once"), tuple(lines)
+    )
+    return ["### The curve of progress", *tables([table]), *linked("Progress", [n for n in names if n.startswith("progress_")])]
+
+
+def progress_line(row: Row) -> tuple[str, ...]:
+    course = np.asarray(row["course"], float)
+    accuracy = [f"{v:.3f}" for v in np.interp([course[0, 0], course[-1, 0] / 2, course[-1, 0]], course[:, 0], course[:, 5])]
+    share = percent(row["share_of_states"])
+    task = row["task"]
+    return (
+        task["data"],
+        f"{task['budget']['tradeoff']:g}",
+        f"{row['steps']:,}",
+        share,
+        f"{row['cpu_seconds'] / 3600:.1f}",
+        *accuracy,
+        f"{row['cost']:.1f}",
+        f"{row['accuracy']:.4f}",
+        f"{row['at_once']['test'][2]:.3f}",
+    )
+
+
+def settings_section() -> str:
+    """The CPU preset beside the paper's settings, row by row."""
+    names = list(dict.fromkeys(of["paper"] for of in TABLE["data"].values()))
+    pairs = {name: (preset("paper", name), preset("cpu", name)) for name in names}
+    lines = [
+        (field, *(arrow(getattr(paper, field), getattr(cpu, field)) for paper, cpu in pairs.values()))
+        for field in pairs[names[0]][0].to_dict()
+    ]
+    states = [(paper.max_steps * paper.batch_steps, cpu.max_steps * cpu.batch_steps) for paper, cpu in pairs.values()]
+    lines += [
+        ("gradient steps", *(arrow(paper.max_steps, cpu.max_steps) for paper, cpu in pairs.values())),
+        ("states learned from", *(arrow(*pair) for pair in states)),
+        ("their share of the paper's", *(percent(cpu / paper) for paper, cpu in states)),
+    ]
+    own = [
+        f"{data}: {', '.join(f'`{k}` = {v}' for k, v in of['settings'].items())}"
+        for data, of in TABLE["data"].items()
+        if "settings" in of
+    ]
+    return "\n\n".join(
+        [
+            "## The CPU preset beside the paper's settings",
+            "`TrainConfig.paper(name)` → `TrainConfig.cpu(name)`; one value where both are the same. Other settings, since the "
+            f"data set is another: {'; '.join(own)}.",
+            *tables([Table("", ("setting", *names), tuple(lines))]),
+        ]
+    )
+
+
+def arrow(paper: Any, cpu: Any) -> str:
+    words = [f"{value:,}" if type(value) is int else str(value) for value in (paper, cpu)]
+    return words[0] if paper == cpu else f"{words[0]} → {words[1]}"
 
 
 def filled(page: str) -> str:
-    """The page with its tables as they are now."""
+    """The page with what the rows say."""
     before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{text()}\n\n{END}{rest.split(END)[1]}"
+    return f"{before}{BEGIN}\n\n{text(Evidence.read(RESULTS))}\n\n{END}{rest.split(END)[1]}"
 
 
 def main() -> None:
-    for kind in FIGURES:
-        for name in (kind, f"{kind}_small"):
-            if kind == "progress":
-                progress.pictures(rows.read(RESULTS / f"{name}.jsonl"), name)
-            else:
-                pictures(kind, name, done_rows(name))
+    RESULTS.mkdir(exist_ok=True)
+    for old in RESULTS.glob("*.svg"):
+        old.unlink()
+    for name, draw in pictures(Evidence.read(RESULTS)).items():
+        plots.save(draw(), RESULTS / f"{name}.svg")
     page = HERE / "README.md"
     page.write_text(filled(page.read_text()))
 

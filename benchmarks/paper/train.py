@@ -34,10 +34,9 @@ from askwise.paper.select import policy_for
 from askwise.paper.train import policy_of
 from askwise.training.checkpoint import TrainingState, part
 from askwise.training.result import InterimMeasurement, TrainingResult
-from benchmarks.paper.experiments import TABLE, config_of, differences, preset
+from benchmarks.paper.experiments import INTERRUPTED, TABLE, config_of, differences, preset
 
 POINTS = 60  # of the course, at most
-INTERRUPTED = 130  # exit code, as of shells
 COURSE = ("step", "lam", "cost on training rows", "cost", "loss", "accuracy")  # the last three on validation rows
 QUARTER = ("lam", "deviation of lam", "cost", "deviation of cost", "crossings")  # on training rows
 

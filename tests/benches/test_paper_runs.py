@@ -12,7 +12,7 @@ import pytest
 from askwise.bench.rows import gathered, read
 from askwise.model.file import read_state
 from benchmarks.paper import runs
-from benchmarks.paper.experiments import TABLE, Training, config_of, differences, trainings
+from benchmarks.paper.experiments import TABLE, Training, config_of, differences, key, trainings
 
 TINY = {
     "settings": "paper", "width": 8, "epoch": 20, "max_epochs": 4, "parallel_cases": 20, "batch_steps": 200,
@@ -29,7 +29,7 @@ def some(**changes) -> Training:
 
 def test_the_trainings_are_those_of_the_figures() -> None:
     tasks = [t.task for t in trainings()]
-    assert len({runs.key(task.row, differences(task)) for task in tasks}) == len(tasks), "no training is listed twice"
+    assert len({key(task.row, differences(task)) for task in tasks}) == len(tasks), "no training is listed twice"
     small = [t for t in tasks if not t.remove and set(t.options) == {"settings"}]
     of = Counter((t.data, kind) for t in small for kind in t.budget)
     assert of["miniboone_tiny", "tradeoff"] >= 30

@@ -295,7 +295,7 @@ def hard_stops_early(evidence: Evidence) -> Finding:
         b = max(t.task.budget["hard"] for t in sweep.planned)
         here = sweep[{"hard": b}]
         rows += here
-        share = Quantity({row["task"]["seed"]: row["cost"] / min(b, row["obtainable"]) for row in here})
+        share = Quantity({row["task"]["seed"]: row["cost"] / row["obtainable"] for row in here})
         planned = sum(t.task.budget == {"hard": b} for t in sweep.planned)
         verdict = judged(share.estimate, below(UNUSED), complete=True, whole=len(here) == planned)
         cost = spread([row["cost"] for row in here], 1) if here else NOTHING

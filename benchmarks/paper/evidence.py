@@ -72,7 +72,7 @@ class Evidence:
         """From the files of rows in a folder. A training whose settings have changed since has no row."""
         files = {name: folder / f"{name}.jsonl" for name in ("rl", *COMPARATORS)}
         done = {name: gathered([path]).done if path.exists() else [] for name, path in files.items()}
-        rl = {key(row, row["settings"]): row for row in done["rl"]}
+        rl = {key(row, row["settings"]): row for row in done["rl"] if row["task"]["options"]["settings"] == settings}
         return cls(planned(settings), rl, tuple(row for name in COMPARATORS for row in done[name]))
 
     def sweep(

@@ -1,6 +1,8 @@
 """A verdict for every claim of the paper: fills README.md and draws the figures from the rows in results/.
 
-./dev sh python -m benchmarks.paper.summary
+    ./dev sh python -m benchmarks.paper.summary [--settings paper]
+
+With `--settings paper` it only shows what the rows of the paper's own settings say.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from askwise.bench.rows import Row
 from askwise.reports.pages import Table, markdown
 from benchmarks.paper import claims, claims_of_training
 from benchmarks.paper.evidence import UNIT, Evidence, called, percent, ran
-from benchmarks.paper.experiments import HERE, TABLE, preset
+from benchmarks.paper.experiments import HERE, SETTINGS, TABLE, preset
 from benchmarks.paper.figures import pictures
 from benchmarks.paper.pooled import Pool, areas
 from benchmarks.paper.published import printed
 from benchmarks.paper.verdicts import HERE as CANNOT
 from benchmarks.paper.verdicts import NOT_REPRODUCED, NOT_RUN, NOTHING, VERDICTS, Finding, below
+from benchmarks.script import arguments
 
 RESULTS = HERE / "results"
 BEGIN, END = "<!-- filled by benchmarks.paper.summary -->", "<!-- end -->"
@@ -87,13 +90,15 @@ def overview(evidence: Evidence, findings: dict[str, Finding]) -> str:
     count = {verdict: sum(f.verdict == verdict for f in findings.values()) for verdict in VERDICTS}
     words = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
     hours = sum(row["cpu_seconds"] for row in evidence.rows) / 3600
+    left = len(set(evidence.rl) - set(evidence.trainings))
+    others = f" {left} row{'s' * (left > 1)} of other settings {'are' if left > 1 else 'is'} not counted." if left else ""
     lines = [(str(claim["figure"] or NOTHING), claim["title"], findings[claim["id"]].verdict) for claim in CLAIMS]
     table = Table("", ("figure", "claim", "verdict"), tuple(lines))
     return "\n\n".join(
         [
             "## The verdicts",
             f"Of {len(CLAIMS)} claims: {words}. {len(evidence.rows):,} of {len(evidence.trainings):,} trainings of the paper's "
-            f"algorithm are done, in {hours:.1f} CPU hours.",
+            f"algorithm are done, in {hours:.1f} CPU hours.{others}",
             *tables([table]),
         ]
     )
@@ -235,6 +240,11 @@ def filled(page: str) -> str:
 
 
 def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--settings", choices=SETTINGS, default="cpu")
+    if (settings := parser.parse_args().settings) != "cpu":
+        print(text(Evidence.read(RESULTS, settings)))
+        return
     RESULTS.mkdir(exist_ok=True)
     for old in RESULTS.glob("*.svg"):
         old.unlink()

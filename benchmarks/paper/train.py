@@ -74,7 +74,7 @@ def _measured(task: Task, checkpoint: Path, save_every: float, check: Callable[[
         "doubt": result.doubt,
         **{f"n_{name}": len(p) for name, p in zip(PARTS, (train, *rows.values()), strict=True)},
         "total": float(train.schema.costs.money(train.schema.costs.total)),
-        "obtainable": obtainable(rows["test"]),
+        "obtainable": obtainable(rows["test"], task.cap.hard),
         "loss_scale": train.loss_scale,
         "columns": list(metrics.COLUMNS),
         **{cases: [f.means] for cases, f in figures.items()},
@@ -129,11 +129,11 @@ def trained(
     return result, policy_of(last, train.schema, config), used()
 
 
-def obtainable(problem: Problem) -> float:
-    """What all tests cost that a case has, on average: less than all tests where cases lack some."""
+def obtainable(problem: Problem, hard: Any) -> float:
+    """The most that can be spent on average: what the tests cost that a case has, as far as a hard budget allows."""
     costs = problem.schema.costs
     there = np.ones((1, problem.schema.n_tests), bool) if problem.available is None else problem.available
-    return float(np.mean(costs.money(costs.cost(there))))
+    return float(np.minimum(costs.money(costs.cost(there)), np.inf if hard is None else float(hard)).mean())
 
 
 def measured(policy: Policy, rows: dict[str, Problem], task: Task) -> Row:

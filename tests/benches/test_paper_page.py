@@ -162,7 +162,7 @@ def test_courses_are_averaged_up_to_where_the_first_ends() -> None:
 def test_rules(rule, low, high, expected) -> None:
     estimate = Estimate((low + high) / 2, low, high, 3)
     assert rule(estimate) == expected
-    assert judged(estimate, rule, complete=True, whole=True) == expected or HERE
+    assert judged(estimate, rule, complete=True, whole=True) == (expected or HERE)
     assert judged(estimate, rule, complete=True, whole=False) == (expected or YET)
     assert judged(estimate, rule, complete=False, whole=False) == YET
     assert judged(None, rule, complete=False, whole=False) == NOT_RUN
@@ -311,7 +311,9 @@ def test_a_budget_is_met_near_it_or_below_it_where_more_does_not_help() -> None:
 def test_rows_of_other_settings_do_not_count() -> None:
     task = LISTED[0].task
     where = key(task.row, differences(task) | {"width": 7})
-    assert Evidence(PLANNED, {where: trained(task, 1, 0.8)}, ()).rows == []
+    evidence = Evidence(PLANNED, {where: trained(task, 1, 0.8)}, ())
+    assert evidence.rows == []
+    assert "1 row of other settings is not counted" in summary.text(evidence)
 
 
 # ---------------------------------------------------------------------- plans and page
@@ -344,6 +346,7 @@ def test_the_page_is_filled_from_rows(tmp_path, monkeypatch) -> None:
     write(tmp_path / "results" / "comparators.jsonl", *USUAL.others)
     page = tmp_path / "README.md"
     page.write_text(f"before\n\n{summary.BEGIN}\noutdated\n{summary.END}\nafter\n")
+    monkeypatch.setattr("sys.argv", ["summary"])
     summary.main()
     text = page.read_text()
     assert text.startswith("before\n")

@@ -54,16 +54,16 @@ class Sweep:
 
 
 @cache
-def planned(settings: str = "cpu") -> dict[str, Training]:
-    """The trainings by key."""
-    return {key(training.task.row, differences(training.task)): training for training in trainings(settings)}
+def planned(settings: str = "cpu") -> tuple[tuple[str, Training], ...]:
+    """The trainings with their keys, in order of priority; one that several groups list is there for each."""
+    return tuple((key(training.task.row, differences(training.task)), training) for training in trainings(settings))
 
 
 @dataclass(frozen=True)
 class Evidence:
     """All rows that are done."""
 
-    trainings: dict[str, Training]  # by key, in order of priority
+    trainings: tuple[tuple[str, Training], ...]  # with their keys
     rl: dict[str, Row]  # by the same key
     others: tuple[Row, ...]
 
@@ -95,17 +95,22 @@ class Evidence:
                 return False
             return amounts is None or budget[kind] in amounts
 
-        listed = {where: training for where, training in self.trainings.items() if fits(training)}
+        listed = {where: training for where, training in self.trainings if fits(training)}
         return Sweep(tuple(listed.values()), tuple(self.rl[where] for where in listed if where in self.rl))
 
     def other(self, data: str, label: str) -> list[Row]:
         """The frontiers of a method that is compared with."""
         return [row for row in self.others if (row["task"]["data"], row["task"]["label"]) == (data, label)]
 
+    @cached_property
+    def keys(self) -> set[str]:
+        """Of all trainings that are planned."""
+        return {where for where, _ in self.trainings}
+
     @property
     def rows(self) -> list[Row]:
         """All of trainings that are planned."""
-        return [self.rl[where] for where in self.trainings if where in self.rl]
+        return [row for where, row in self.rl.items() if where in self.keys]
 
 
 def ran(rows: Sequence[Row]) -> str:

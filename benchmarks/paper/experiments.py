@@ -73,8 +73,6 @@ def config_of(task: Task) -> TrainConfig:
 
 def preset(settings: str, name: str) -> TrainConfig:
     """The CPU preset or the paper's settings, by the name of the paper's data set."""
-    if settings == "cpu" and not hasattr(TrainConfig, "cpu"):
-        return TrainConfig.paper(name).scaled(size=0.04, time=0.2, window_epochs=0.5, lr_start=3e-4, lam_rate=0.05)
     return getattr(TrainConfig, settings)(name)
 
 
@@ -85,5 +83,6 @@ def differences(task: Task) -> dict[str, Any]:
 
 
 def key(row: Row, settings: Row) -> str:
-    """The same for the same training: its task, and all that differs from the paper's settings."""
-    return identity(row) + json.dumps(settings, sort_keys=True)
+    """The same for the same training, whatever group lists it: its task, and all that differs from the paper's settings."""
+    task = {**row["task"], "options": {"settings": row["task"]["options"]["settings"]}}
+    return identity({**row, "task": task}) + json.dumps(settings, sort_keys=True)

@@ -34,9 +34,10 @@ ENDED = (INTERRUPTED, -signal.SIGINT, -signal.SIGTERM)  # somebody wanted it so
 
 
 def todo(listed: Sequence[Training], rows: Sequence[Row]) -> list[Training]:
-    """Those that have no row yet. A row of a preset that has changed since does not count."""
+    """Those that have no row yet, each once. A row of a preset that has changed since does not count."""
     done = {key(row, row["settings"]) for row in rows if row["status"] == "done"}
-    return [training for training in listed if key(training.task.row, differences(training.task)) not in done]
+    by_key = {key(training.task.row, differences(training.task)): training for training in reversed(listed)}
+    return [training for where, training in reversed(by_key.items()) if where not in done]
 
 
 def picked(listed: Sequence[Training], names: set[str]) -> list[Training]:
@@ -130,7 +131,9 @@ def main() -> None:
     listed = picked(listed, set(options.only or ()))
     if options.list:
         left = todo(listed, read(options.out))
-        print(*(f"{training.name}: {training.task}" for training in left), f"{len(left)} of {len(listed)} to do", sep="\n")
+        print(
+            *(f"{training.name}: {training.task}" for training in left), f"{len(left)} of {len(todo(listed, []))} to do", sep="\n"
+        )
     else:
         fill(listed, options.out, options.processes, options.hours)
 

@@ -90,14 +90,14 @@ def overview(evidence: Evidence, findings: dict[str, Finding]) -> str:
     count = {verdict: sum(f.verdict == verdict for f in findings.values()) for verdict in VERDICTS}
     words = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
     hours = sum(row["cpu_seconds"] for row in evidence.rows) / 3600
-    left = len(set(evidence.rl) - set(evidence.trainings))
+    left = len(set(evidence.rl) - evidence.keys)
     others = f" {left} row{'s' * (left > 1)} of other settings {'are' if left > 1 else 'is'} not counted." if left else ""
     lines = [(str(claim["figure"] or NOTHING), claim["title"], findings[claim["id"]].verdict) for claim in CLAIMS]
     table = Table("", ("figure", "claim", "verdict"), tuple(lines))
     return "\n\n".join(
         [
             "## The verdicts",
-            f"Of {len(CLAIMS)} claims: {words}. {len(evidence.rows):,} of {len(evidence.trainings):,} trainings of the paper's "
+            f"Of {len(CLAIMS)} claims: {words}. {len(evidence.rows):,} of {len(evidence.keys):,} trainings of the paper's "
             f"algorithm are done, in {hours:.1f} CPU hours.{others}",
             *tables([table]),
         ]

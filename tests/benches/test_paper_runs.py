@@ -29,7 +29,9 @@ def some(**changes) -> Training:
 
 def test_the_trainings_are_those_of_the_figures() -> None:
     tasks = [t.task for t in trainings()]
-    assert len({key(task.row, differences(task)) for task in tasks}) == len(tasks), "no training is listed twice"
+    names = [(t.name, key(t.task.row, differences(t.task))) for t in trainings()]
+    assert len(set(names)) == len(names), "a group lists a training twice"
+    assert len(runs.todo(trainings(), [])) == len({where for _, where in names}), "one that several groups list is run once"
     small = [t for t in tasks if not t.remove and set(t.options) == {"settings"}]
     of = Counter((t.data, kind) for t in small for kind in t.budget)
     assert of["miniboone_tiny", "tradeoff"] >= 30

@@ -300,10 +300,10 @@ def test_a_budget_is_met_near_it_or_below_it_where_more_does_not_help() -> None:
 
     assert is_met(9.5, 0.8, 20, 0.9)
     assert is_met(10.5, 0.8, 20, 0.9)
-    assert not is_met(10.6, 0.8, 20, 0.9)
-    assert is_met(8, 0.8, 20, 0.9)  # the better one is dearer than 10
-    assert is_met(8, 0.8, 9, 0.812)  # a standard error of 1,000 rows is 0.0126
-    assert not is_met(8, 0.8, 9, 0.814)
+    assert not is_met(10.6, 0.8, 20, 0.8)
+    assert not is_met(6, 0.8, 20, 0.9)  # twice the money is better, so the rest of the 10 should have been spent
+    assert is_met(6, 0.8, 20, 0.812)  # a standard error of 1,000 rows is 0.0126
+    assert not is_met(6, 0.8, 9, 0.814)
 
 
 def test_rows_of_other_settings_do_not_count() -> None:

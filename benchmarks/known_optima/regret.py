@@ -27,6 +27,9 @@ CONFIG = TrainConfig(
     window_epochs=0.25,
     shrink_epochs=10,
     stop_epochs=10,
+    cost_unit=None,
+    hard_tradeoff=1e-3,
+    mixture=True,  # the optimum under an average budget may be one
 )
 
 
@@ -42,7 +45,7 @@ def regret(small: SmallProblem, setting: str, config: TrainConfig = CONFIG, seed
     nothing = exact.Exact(problem).nothing()
     lam = budget.lam or 0.0
     run = paper.run(problem, problem, budget, config, seed)
-    learned = expected_for(run, budget)
+    learned = expected_for(run, budget, config.mixture)
 
     def objective(loss: float, cost: float) -> float:
         return loss + lam * cost

@@ -12,7 +12,7 @@ from askwise.evaluation import evaluate
 from askwise.model.file import read_state, write_state
 from askwise.paper import run as paper
 from askwise.paper.config import TrainConfig
-from askwise.paper.select import History, change, expected_for, follow, oscillates, overfits, policy_for, why_stop
+from askwise.paper.select import History, change, expected_for, follow, oscillates, overfits, policy_for, unsettled, why_stop
 from askwise.training.checkpoint import TrainingState
 from askwise.training.result import InterimMeasurement
 from benchmarks.known_optima.regret import SETTINGS, regret_of
@@ -37,9 +37,9 @@ def test_learning_comes_near_the_exact_optimum(seed: int, setting: str) -> None:
     assert row["ok"], row
 
 
-def history_of(*points: tuple[float, float, float]) -> History:
+def history_of(*points: tuple[float, float, float], mixture: bool = True) -> History:
     """(lambda, cost, loss), the same on training and validation rows."""
-    history = History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))])
+    history = History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))], mixture)
     for i, (lam, cost, loss) in enumerate(points, 1):
         m = Measure(cost, loss, 1 - loss, 10)
         history.add(InterimMeasurement(i, 0.0, lam, m, m), {"w": np.full(2, float(i))})
@@ -51,6 +51,30 @@ def test_only_snapshots_that_something_would_choose_keep_their_weights() -> None
     # on the hull are deciding at once, (2, 0.2) and (4, 0.1); (1, 0.36) is above the line from (0, 0.5) to (2, 0.2)
     assert sorted(history.weights) == [1, 3]
     assert history.weights[3]["w"].tolist() == [3, 3]
+
+
+def test_without_mixtures_every_best_for_some_money_keeps_its_weights() -> None:
+    history = history_of((0, 4, 0.1), (0, 2, 0.4), (0, 2, 0.2), (0, 5, 0.2), (0, 1, 0.36), mixture=False)
+    assert sorted(history.weights) == [1, 3, 5]  # also (1, 0.36), which a mixture would beat
+
+
+def test_without_mixtures_the_best_single_network_that_meets_the_budget_is_chosen() -> None:
+    history = history_of((0, 4, 0.1), (0, 2, 0.2), (0, 3, 0.3), mixture=False)
+    for b, chosen in ((1, 0), (2, 2), (3, 2), (3.9, 2), (4, 1), (9, 1)):
+        blend = history.choose(AverageBudget(b))
+        assert (blend.first, blend.second, blend.share) == (chosen, chosen, 0)
+
+
+@pytest.mark.parametrize(
+    ("cost", "lam", "settled"),
+    [(10.0, 0.1, True), (9.1, 0.1, True), (8.8, 0.1, False), (11.2, 0.1, False), (4.0, 0.0, True), (4.0, 0.1, False)],
+)
+def test_a_training_says_whether_lambda_has_settled(cost: float, lam: float, settled: bool) -> None:
+    early = [(0.0, 30.0, 0.3)] * 12
+    sentence = unsettled(history_of(*early, *[(lam, cost, 0.2)] * 4), AverageBudget(10))
+    assert (sentence == "") == settled
+    assert settled or f"cost {cost:.3g} on average, and the budget is 10; train for longer" in sentence
+    assert unsettled(history_of(*early), Tradeoff(0.1)) == ""
 
 
 def test_choices() -> None:

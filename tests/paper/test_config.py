@@ -90,6 +90,11 @@ def test_the_learning_rate_halves_every_ten_epochs_down_to_a_floor(step, lr):
     assert TrainConfig.paper("miniboone").lr(step) == pytest.approx(lr)
 
 
+@pytest.mark.parametrize(("step", "rate"), [(0, 0.1), (9_999, 0.1), (10_000, 0.05), (90_000, 0.1 / 512), (200_000, 1e-4)])
+def test_the_step_of_lambda_shrinks_as_the_learning_rate_does(step, rate):
+    assert TrainConfig.paper("miniboone").lam_step(step) == pytest.approx(rate)
+
+
 def test_a_window_is_a_tenth_of_an_epoch_and_never_empty():
     assert TrainConfig.paper("miniboone").window == 100
     assert TrainConfig.paper("diabetes").window == 10

@@ -90,13 +90,14 @@ class Budget:
         """
         return None if self.hard is None else min(math.floor(self.hard / costs.smallest_unit), costs.total)
 
-    def fixed_lam(self, problem: Problem) -> float:
+    def fixed_lam(self, problem: Problem, hard_tradeoff: float = 1e-3) -> float:
         """The lambda of a budget that has no average. With only a hard budget costs do not count, but a noisy maximum must not
-        spend for nothing: lambda is so small that only ties go to stopping."""
+        spend for nothing: all tests together are worth `hard_tradeoff` of the loss scale, so little that only ties go to
+        stopping."""
         if self.lam is not None:
             return self.lam
         everything = float(problem.schema.costs.money(problem.schema.costs.total))
-        return 1e-3 * problem.loss_scale / everything if everything else 0.0
+        return hard_tradeoff * problem.loss_scale / everything if everything else 0.0
 
 
 OPTIONAL_BUDGET = OrNone(Instance(Budget, "Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &"))

@@ -14,7 +14,7 @@ from askwise.core.episode import measure
 from askwise.core.policy import Mixture, Policy
 from askwise.core.problem import Problem
 from askwise.errors import InputError
-from askwise.frontier.hull import hull
+from askwise.frontier.hull import hull, staircase
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,24 @@ def within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
     return Blend(first, second, float((b - c[first]) / (c[second] - c[first])))
 
 
-def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget) -> Blend:
-    """What a budget would follow among measured points; `error` are the standard errors of the scores.
+def single_within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
+    """The best single point that costs at most b."""
+    c, points = np.asarray(cost, float), staircase(cost, score)
+    within = points[c[points] <= b]
+    if not len(within):
+        raise InputError(f"no policy is as cheap as {b:g}; the cheapest costs {c[points[0]]:g}")
+    return Blend(int(within[-1]), int(within[-1]), 0.0)
+
+
+def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget, mixture: bool = True) -> Blend:
+    """What a budget would follow among measured points; `error` are the standard errors of the scores; `mixture`: whether two
+    points may be blended where an average budget lies between them.
 
     A hard budget is kept by every policy that was trained under it, so it takes the best. Without any budget it is the cheapest
     point whose score is within one standard error of the best.
     """
     if budget.average is not None:
-        return within_average(cost, score, float(budget.average))
+        return (within_average if mixture else single_within_average)(cost, score, float(budget.average))
     points = hull(cost, score)
     c, s = np.asarray(cost, float)[points], np.asarray(score, float)[points]
     if budget == Budget():

@@ -30,6 +30,15 @@ def hull(cost: ArrayLike, score: ArrayLike) -> Ints:
     return np.array(kept, np.int64)
 
 
+def staircase(cost: ArrayLike, score: ArrayLike) -> Ints:
+    """Indices of the points that are better than all that cost as much or less, by rising cost: without mixing, each is the best
+    that some amount of money buys."""
+    c, s = np.asarray(cost, float), np.asarray(score, float)
+    order = np.lexsort((-s, c))
+    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], s[order][:-1]]))
+    return order[s[order] > best_before].astype(np.int64)
+
+
 def useful(cost: ArrayLike, score: ArrayLike, most: ArrayLike, slack: ArrayLike = 0.0) -> Ints:
     """Indices of the points that some budget could follow, in the order given. `most`: what no case pays more than at each of
     them, infinity where nothing is known. A hard budget allows the points up to some `most`, and follows those on the hull of

@@ -23,12 +23,20 @@ def points(
 
 
 def fit(
-    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+    problem: Problem,
+    validation: Problem,
+    budget: Budget,
+    *,
+    seconds: float = 60,
+    seed: int = 0,
+    steps: int | None = None,
+    mixture: bool = False,
 ) -> Policy:
-    """The policy of a training for this budget alone."""
+    """The policy of a training for this budget alone: a single network or, if it may be, a mixture of two."""
+    config = _config(problem, seconds, steps).scaled(mixture=mixture)
     with own_torch(seed):
-        result = run(problem, validation, budget, _config(problem, seconds, steps), seed, time_limit=None if steps else seconds)
-    return policy_for(result, budget, seed)
+        result = run(problem, validation, budget, config, seed, time_limit=None if steps else seconds)
+    return policy_for(result, budget, seed, mixture)
 
 
 def _config(problem: Problem, seconds: float, steps: int | None) -> TrainConfig:

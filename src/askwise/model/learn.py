@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -12,7 +13,7 @@ import numpy as np
 from askwise.core.budget import Budget
 from askwise.core.parameters import OneOf, checked
 from askwise.core.problem import Problem
-from askwise.errors import InputError
+from askwise.errors import Doubt, InputError
 from askwise.family.config import FamilyConfig
 from askwise.paper.config import TrainConfig
 from askwise.training.checkpoint_checks import seconds_before
@@ -54,6 +55,8 @@ def learn(
     run = import_module(f"askwise.{algorithm}.run").run  # only now: it loads torch
     results = [run(problem, validation, budget, config, seed + i, **options) for i in range(restarts)]
     best: TrainingResult[Any] = max(results, key=lambda result: result.score)
+    if best.doubt:
+        warnings.warn(best.doubt, Doubt, stacklevel=2)
     facts = {
         "algorithm": algorithm,
         "config": config.to_dict(),

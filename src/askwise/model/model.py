@@ -63,7 +63,12 @@ class LearnedModel:
     def blend(self) -> Blend:
         """Which points of the frontier the budget follows."""
         cost, loss, error = zip(*((p.cost, p.loss, p.measure.loss_error) for p in self.frontier), strict=True)
-        return choose(cost, -np.array(loss), error, self.budget)
+        return choose(cost, -np.array(loss), error, self.budget, self.mixture)
+
+    @property
+    def mixture(self) -> bool:
+        """Whether two points may be blended for an average budget between them."""
+        return self.family is not None or bool(self.facts["config"].get("mixture"))
 
     @cached_property
     def followed(self) -> tuple[Point, Point]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from askwise.core.parameters import Amount, Count, Real, Settings, Share, Size
+from askwise.core.parameters import Amount, Count, OneOf, OrNone, Real, Settings, Share, Size
 from askwise.errors import InputError, did_you_mean
 
 _PAPER: dict[str, dict[str, Any]] = {
@@ -71,9 +71,18 @@ class TrainConfig(Settings):
     pretrain_power: Amount = 3.0
     """The mask probability of a pretraining state is u to this power, u uniform on (0, 1)."""
     lam_rate: Amount = 0.1
-    """Step of the ascent in lambda (average budgets)."""
+    """Step of the ascent in lambda (average budgets), at the start."""
+    lam_rate_min: Amount = 1e-4
+    """Smallest step of lambda. The paper has one and prints no value; this is lr_min / lr_start of `lam_rate`."""
     lam_momentum: Share = 0.1
     """Momentum of the ascent in lambda."""
+    cost_unit: Annotated[float | None, OrNone(Real(above=0))] = 1.0
+    """The cost that counts as 1 where lambda moves: its step is `lam_rate` / cost_unit for each share of all costs that is over
+    the budget, and it never exceeds loss / cost_unit. The paper's costs are near 1. None: the mean cost of a test for the step,
+    the cheapest test for the largest lambda."""
+    hard_tradeoff: Amount = 0.0
+    """Loss that all tests together are worth under a hard budget, where costs do not count. The paper: 0. A little breaks ties
+    towards stopping."""
     window_epochs: Amount = 0.1
     """How often the policy is measured, lambda moves and a snapshot is handed out."""
     stop_epochs: Amount = 10
@@ -83,6 +92,15 @@ class TrainConfig(Settings):
     all_classes: bool = False
     """Fit the class outputs in every visited state, since what each class would have cost there is known, not only where one
     was said. Otherwise a class is learned mainly from the rows that could not go on, and gaps tell the class."""
+    fill_gaps: bool = False
+    """Learn from rows whose gaps are filled, where gaps go with the class: otherwise the policy learns who lacks a test, not
+    what the test tells. The paper assumes that they never do. Measured is always on the rows as they are."""
+    mixture: bool = False
+    """For an average budget between two snapshots, blend them by lot. The paper returns the best single network that meets the
+    budget."""
+    precision: Annotated[str, OneOf("float32", "bfloat16")] = "float32"
+    """Arithmetic of the hidden layers in learning. bfloat16 is faster where the processor has it; weights, outputs, targets and
+    measurements stay float32."""
     estimate_missing: bool = False
     """Let targets also count tests that a row lacks: the variation the paper tried and rejected (section 2.6)."""
     device: str | None = None
@@ -114,9 +132,13 @@ class TrainConfig(Settings):
             pretrain_steps=min(max(rows, 200), 2_000),
             pretrain_batch=min(batch, 512),
             lam_rate=0.05,
+            lam_rate_min=0.0,
+            cost_unit=None,
+            hard_tradeoff=1e-3,
             window_epochs=0.5,
             measure_rows=5_000,
             all_classes=True,
+            fill_gaps=True,
         )
 
     def scaled(self, size: float = 1.0, time: float = 1.0, **changes: Any) -> TrainConfig:
@@ -172,3 +194,10 @@ class TrainConfig(Settings):
         Paper: section 3.2, learning rate schedule
         """
         return max(self.lr_min, self.lr_start * self.lr_scale ** self.shrinks(step))
+
+    def lam_step(self, step: int) -> float:
+        """The step of lambda, which shrinks as the learning rate does.
+
+        Paper: section 3.2, step of λ
+        """
+        return max(self.lam_rate_min, self.lam_rate * self.lr_scale ** self.shrinks(step))

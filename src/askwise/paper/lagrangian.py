@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from askwise.core.budget import Budget, lam_range, positive_costs
 from askwise.core.problem import Problem
+from askwise.paper.config import TrainConfig
 
 
 def lagrangian(loss: float, cost: float, lam: float, b: float) -> float:
@@ -30,8 +31,8 @@ def lagrangian_slope(cost: float, b: float) -> float:
 
 @dataclass
 class LambdaController:
-    """Gradient ascent on the Lagrangian in lambda, with momentum and a step that shrinks in epochs. Without a target it rises
-    from `low` to `most` by equal factors.
+    """Gradient ascent on the Lagrangian in lambda, with momentum. Without a target lambda rises from `low` to `most` by equal
+    factors.
 
     Paper: eq. 5; algorithm 1, update λ
     """
@@ -40,16 +41,15 @@ class LambdaController:
     moves: bool
     target: float | None = None
     low: float = 0.0
-    gain: float = 0.0
+    gain: float = 0.0  # of lambda for one unit of cost over the budget, where the step is 1
     most: float = math.inf
-    scale: float = 1.0
     momentum: float = 0.0
     velocity: float = 0.0
 
-    def update(self, mean_cost: float, shrinks: int, done: float = 0.0) -> None:
-        """g := momentum g + rate (E[z] - b);  λ := clip(λ + g).
+    def update(self, mean_cost: float, step: float, done: float = 0.0) -> None:
+        """g := momentum g + step (E[z] - b);  λ := clip(λ + g).
 
-        `shrinks`: how often the rate has shrunk; `done`: the share of training that is over.
+        `done`: the share of training that is over.
         """
         if not self.moves:
             return
@@ -57,11 +57,11 @@ class LambdaController:
             self.lam = self.low * (self.most / self.low) ** done
             return
         slope = lagrangian_slope(mean_cost, self.target)
-        self.velocity = self.momentum * self.velocity + self.gain * self.scale**shrinks * slope
+        self.velocity = self.momentum * self.velocity + self.gain * step * slope
         self.lam = min(max(self.lam + self.velocity, 0.0), self.most)
 
 
-def controller_for(budget: Budget, problem: Problem, rate: float, scale: float, momentum: float) -> LambdaController:
+def controller_for(budget: Budget, problem: Problem, config: TrainConfig) -> LambdaController:
     """What holds lambda during training: it starts at 0 and moves for an average budget, sweeps without a budget, and stays
     where lambda is given or there is only a hard budget.
 
@@ -73,15 +73,16 @@ def controller_for(budget: Budget, problem: Problem, rate: float, scale: float, 
     if budget == Budget():
         return LambdaController(lam=ends[0], moves=True, low=ends[0], most=ends[1])
     if budget.average is None:
-        return LambdaController(lam=budget.fixed_lam(problem), moves=False)
+        return LambdaController(lam=budget.fixed_lam(problem, config.hard_tradeoff), moves=False)
+    # The paper's step is rate (E[z] - b) / sum of costs and its largest lambda 1, for costs near 1 and 0/1 loss. With units of
+    # cost and loss it is the same whatever the money is counted in; at the largest lambda nothing is worth buying.
     positive = positive_costs(costs)
+    unit, least = (positive.mean(), positive.min()) if config.cost_unit is None else (config.cost_unit, config.cost_unit)
     return LambdaController(
         lam=0.0,
         moves=True,
         target=float(budget.average),
-        # in the paper's unit costs and 0/1 loss this is rate / sum of costs, whatever the money is counted in
-        gain=rate * problem.loss_scale / positive.mean() / costs.money(costs.total),
-        most=float(problem.loss.max()) / positive.min(),  # with this lambda no test is worth buying
-        scale=scale,
-        momentum=momentum,
+        gain=problem.loss_scale / unit / costs.money(costs.total),
+        most=float(problem.loss.max()) / least,
+        momentum=config.lam_momentum,
     )

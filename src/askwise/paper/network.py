@@ -29,12 +29,15 @@ class QNetwork(nn.Module):
 
     def __init__(self, schema: Schema, width: int, encoder: Encoder = dense) -> None:
         super().__init__()
+        self.precision = torch.float32  # of the encoder's arithmetic
         self.encoder = encoder(schema, width)
         # value and advantages are one product; the first output is the value
         self.head = nn.Linear(encoded_width(self.encoder, schema), 1 + schema.n_actions)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        out = self.head(self.encoder(inputs))
+        with torch.autocast(inputs.device.type, self.precision, enabled=self.precision != torch.float32):
+            encoded = self.encoder(inputs)
+        out = self.head(encoded.float())
         return dueling(out[:, :1], out[:, 1:])
 
 

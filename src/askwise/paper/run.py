@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from askwise.components.encoders import Encoder
-from askwise.core import missingness
 from askwise.core.budget import Budget
 from askwise.core.episode import measure
 from askwise.core.policy import Policy, decide_at_once
@@ -13,7 +12,7 @@ from askwise.core.problem import Problem
 from askwise.frontier.point import Point
 from askwise.paper.config import TrainConfig
 from askwise.paper.network import dense
-from askwise.paper.select import History, why_stop
+from askwise.paper.select import History, unsettled, why_stop
 from askwise.paper.train import Trainer, policy_of
 from askwise.training.checkpoint import TrainingState
 from askwise.training.checkpoint_checks import same_shapes, seconds_before, taking_over
@@ -74,8 +73,6 @@ def run(
     `save`, `save_every` and `callback` are those of the driver; `resume` takes a state that was saved.
     """
     config = config or TrainConfig()
-    if missingness.go_with_class(problem):
-        problem = missingness.filled(problem, seed)
     trainer = Trainer(problem, validation, budget, config, seed, encoder or dense)
     history = begun(trainer, problem, validation) if resume is None else resumed(trainer, resume)
     earlier = 0.0 if resume is None else seconds_before(resume[1])
@@ -97,6 +94,7 @@ def run(
         score=-history.value(budget),
         policy=policy,
         shared=None,
+        doubt=unsettled(history, budget),
     )
 
 
@@ -104,14 +102,14 @@ def begun(trainer: Trainer, problem: Problem, validation: Problem) -> History:
     """The history of a training that begins: deciding at once."""
     at_once = decide_at_once(problem)
     on_train, on_validation = (measure(rows, at_once, trainer.cap) for rows in (problem, validation))
-    return History([InterimMeasurement(0, 0.0, trainer.controller.lam, on_train, on_validation)])
+    return History([InterimMeasurement(0, 0.0, trainer.controller.lam, on_train, on_validation)], trainer.config.mixture)
 
 
 def resumed(trainer: Trainer, state: TrainingState) -> History:
     """The history up to the state, which the trainer takes over."""
     with taking_over():
         trainer.load(*state)
-        history = History.restore(*state)
+        history = History.restore(*state, trainer.config.mixture)
         for weights in history.weights.values():
             same_shapes(weights, trainer.weights(), len(trainer.problem))
     return history

@@ -14,7 +14,7 @@ from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.core.policy import Mixture, Policy
 from askwise.frontier.choice import Blend, choose
-from askwise.frontier.hull import hull
+from askwise.frontier.hull import hull, staircase
 from askwise.frontier.point import Point
 from askwise.paper.config import TrainConfig
 from askwise.paper.lagrangian import lagrangian
@@ -30,12 +30,13 @@ class History:
     """
 
     records: list[InterimMeasurement]
+    mixture: bool = False
     weights: dict[int, Weights] = field(default_factory=dict)  # by index into records
 
     def add(self, record: InterimMeasurement, weights: Weights) -> None:
         self.records.append(record)
         self.weights[len(self.records) - 1] = weights
-        kept = set(hull(self.cost(), self.score()).tolist())
+        kept = set((hull if self.mixture else staircase)(self.cost(), self.score()).tolist())
         self.weights = {i: w for i, w in self.weights.items() if i in kept}
 
     def cost(self, upto: int | None = None) -> Doubles:
@@ -47,7 +48,7 @@ class History:
     def choose(self, budget: Budget, upto: int | None = None) -> Blend:
         """The best on validation that meets the budget; hard budgets are met by every record."""
         error = np.array([r.validation.loss_error for r in self.records[:upto]])
-        return choose(self.cost(upto), self.score(upto), error, budget)
+        return choose(self.cost(upto), self.score(upto), error, budget, self.mixture)
 
     def value(self, budget: Budget, upto: int | None = None) -> float:
         """The objective of what `choose` gives: loss, and lambda times cost where lambda is given."""
@@ -64,8 +65,8 @@ class History:
         return arrays, {"records": [r.to_dict() for r in self.records]}
 
     @classmethod
-    def restore(cls, arrays: Arrays, facts: dict[str, Any]) -> History:
-        history = cls([InterimMeasurement.from_dict(record) for record in facts["records"]])
+    def restore(cls, arrays: Arrays, facts: dict[str, Any], mixture: bool) -> History:
+        history = cls([InterimMeasurement.from_dict(record) for record in facts["records"]], mixture)
         for name, value in arrays.items():
             if name.startswith("kept/"):
                 _, i, key = name.split("/", 2)
@@ -116,21 +117,39 @@ def oscillates(cost: Doubles, b: float) -> bool:
     return crossings >= len(cost) // 4 and bool(cost.std() > 0.1 * b)
 
 
-def follow(points: Sequence[Point], budget: Budget) -> Blend:
+def unsettled(history: History, budget: Budget) -> str:
+    """What is wrong with lambda at the end of a training for an average budget: nothing, or one sentence. It has settled where
+    the last quarter of the policies costs about the budget on average, or less with lambda at 0, since more money did not help.
+
+    Paper: section 4.6, lambda settles
+    """
+    last = [r for r in history.records[-max(4, len(history.records) // 4) :] if r.train is not None and r.step]
+    if budget.average is None or not last:
+        return ""
+    b, cost, lam = float(budget.average), float(np.mean([r.cost for r in last])), max(r.lam for r in last)
+    if abs(cost - b) <= 0.1 * b or (cost < b and lam == 0):
+        return ""
+    return (
+        f"lambda has not settled: in the last quarter of the training the policy cost {cost:.3g} on average, and the budget is "
+        f"{b:g}; train for longer"
+    )
+
+
+def follow(points: Sequence[Point], budget: Budget, mixture: bool = False) -> Blend:
     """Which points of a training for this budget it follows."""
     error = [p.measure.loss_error for p in points]
-    return choose([p.cost for p in points], [-p.loss for p in points], error, budget)
+    return choose([p.cost for p in points], [-p.loss for p in points], error, budget, mixture)
 
 
-def expected_for(result: TrainingResult[None], budget: Budget) -> Measure:
+def expected_for(result: TrainingResult[None], budget: Budget, mixture: bool = False) -> Measure:
     """What is expected of the policy for the budget: loss and accuracy by the validation rows, cost by these and the training
     rows."""
-    blend = follow(result.points, budget)
+    blend = follow(result.points, budget, mixture)
     return result.points[blend.first].measure.mixed(result.points[blend.second].measure, blend.share)
 
 
-def policy_for(result: TrainingResult[None], budget: Budget, seed: int = 0) -> Policy:
-    """The policy for the budget: that of a snapshot, or a mixture of two."""
-    blend = follow(result.points, budget)
+def policy_for(result: TrainingResult[None], budget: Budget, seed: int = 0, mixture: bool = False) -> Policy:
+    """The policy for the budget: that of a snapshot or, where that is allowed, a mixture of two."""
+    blend = follow(result.points, budget, mixture)
     first, second = (result.policy(result.points[i]) for i in (blend.first, blend.second))
     return Mixture(first, second, blend.share, seed) if blend.share else first

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from askwise.components.encoders import Encoder
 from askwise.components.networks import Weights, inputs, load_weights, soft_update, weights_of
 from askwise.components.torch_state import own_random_numbers, own_torch
+from askwise.core import missingness
 from askwise.core.arrays import Arrays, Ints
 from askwise.core.budget import Budget
 from askwise.core.cases import Cases, only_free
@@ -50,10 +52,12 @@ class Trainer:
     def __init__(
         self, problem: Problem, validation: Problem, budget: Budget, config: TrainConfig, seed: int = 0, encoder: Encoder = dense
     ) -> None:
-        self.problem, self.validation = problem.trainable(), validation.labelled()
+        self.rows, self.validation = problem.trainable(), validation.labelled()
+        fill = config.fill_gaps and missingness.go_with_class(problem)
+        self.problem = missingness.filled(problem, seed) if fill else problem  # that is learned from
         self.budget, self.config, self.seed = budget, config, seed
         self.cap = budget.cap(problem.schema.costs)
-        self.controller = controller_for(budget, problem, config.lam_rate, config.lr_scale, config.lam_momentum)
+        self.controller = controller_for(budget, problem, config)
         stakes = problem.loss.max(1, keepdims=True)
         scale = problem.loss_scale if problem.reward_scale is None else np.where(stakes > 0, stakes, np.inf)
         self.smallest_loss = float((problem.loss / scale).min())  # counted in stakes, so that losses may be in any currency
@@ -71,7 +75,7 @@ class Trainer:
         self.memory = Memory(config.memory_episodes, problem.schema.n_tests + 1, problem.schema.n_actions)
         self.measured = [some_rows(len(p), config.measure_rows, seed) for p in (problem, validation)]
         B = config.parallel_cases
-        self.live = Cases.start(problem, np.zeros(B, np.int64), self.cap)
+        self.live = Cases.start(self.problem, np.zeros(B, np.int64), self.cap)
         self.trail_action = np.zeros((B, self.memory.action.shape[1]), self.memory.action.dtype)
         self.trail_probability = np.zeros(self.trail_action.shape, np.float32)
         self.trail_length = np.zeros(B, np.int32)
@@ -115,13 +119,13 @@ class Trainer:
                 return None
             measurement = self.measure()
             assert measurement.train is not None
-            self.controller.update(measurement.train.cost, self.config.shrinks(self.step), measurement.done)
+            self.controller.update(measurement.train.cost, self.config.lam_step(self.step), measurement.done)
             return measurement
 
     def measure(self) -> InterimMeasurement:
         """What the greedy policy comes to as it is now."""
         greedy = self.policy()
-        train = measure(self.problem, greedy, self.cap, self.measured[0])
+        train = measure(self.rows, greedy, self.cap, self.measured[0])
         validation = measure(self.validation, greedy, self.cap, self.measured[1])
         done = max(self.step / self.config.max_steps, self.time_share)
         return InterimMeasurement(self.step, done, self.controller.lam, train, validation)
@@ -151,9 +155,9 @@ class Trainer:
         Paper: algorithm 2, pretrain; section 3.2, pretraining
         """
         states = self._pretrain_states(self.config.pretrain_batch, self.problem, self.rng)
-        self.network.train()
-        self._descend(self._pretrain_error(*states))
-        self.network.eval()
+        with self._learning():
+            error = self._pretrain_error(*states)
+        self._descend(error)
         self.pretrained += 1
 
     def _pretrain_states(self, n: int, problem: Problem, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -228,11 +232,12 @@ class Trainer:
         legal = torch.from_numpy(may).to(self.device)
         action = torch.from_numpy(steps.action).to(self.device)
         states = inputs(steps.cases.values(), steps.cases.mask).to(self.device)
-        self.network.train()
-        q_theta = self.network(states)
-        self.network.eval()
+        with self._learning():
+            q_theta = self.network(states)
+            with torch.no_grad():
+                q_phi = self.target(states)
         with torch.no_grad():
-            q = self._targets(steps, batch, q_theta.detach(), self.target(states), action, legal)
+            q = self._targets(steps, batch, q_theta.detach(), q_phi, action, legal)
         self.optimiser.param_groups[0]["lr"] = self.config.lr(self.step)
         error = squared_error(q, q_theta.gather(1, action[:, None])[:, 0])
         if self.config.all_classes:
@@ -269,6 +274,16 @@ class Trainer:
             self.config.gamma,
         )
         return clip_target(q[at], self.smallest_loss)
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        """Networks as they are in learning: dropout and the like are on, and hidden layers may be of low precision."""
+        precision = getattr(torch, self.config.precision)
+        self.network.train()
+        self.network.precision = self.target.precision = precision
+        yield
+        self.network.eval()
+        self.network.precision = self.target.precision = torch.float32
 
     def _descend(self, loss: torch.Tensor) -> None:
         """Adam, with the gradient's norm clipped.

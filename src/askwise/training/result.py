@@ -62,3 +62,4 @@ class TrainingResult(Generic[Shared]):
     score: float  # on validation rows: the best of several trainings has the highest
     policy: Callable[[Point], Policy]  # that of a point
     shared: Shared  # what all points have in common: a family. None where each has weights of its own
+    doubt: str = ""  # why the result should not be trusted, in one sentence

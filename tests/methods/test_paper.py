@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
+from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import measure, rollout
 from askwise.core.measures import Measure
 from askwise.core.policy import Always, Mixture
@@ -37,9 +37,9 @@ def test_learning_comes_near_the_exact_optimum(seed: int, setting: str) -> None:
     assert row["ok"], row
 
 
-def history_of(*points: tuple[float, float, float], mixture: bool = True) -> History:
+def history_of(*points: tuple[float, float, float], budget: Budget = AverageBudget(10), mixture: bool = True) -> History:
     """(lambda, cost, loss), the same on training and validation rows."""
-    history = History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))], mixture)
+    history = History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))], budget, mixture)
     for i, (lam, cost, loss) in enumerate(points, 1):
         m = Measure(cost, loss, 1 - loss, 10)
         history.add(InterimMeasurement(i, 0.0, lam, m, m), {"w": np.full(2, float(i))})
@@ -71,10 +71,10 @@ def test_without_mixtures_the_best_single_network_that_meets_the_budget_is_chose
 )
 def test_a_training_says_whether_lambda_has_settled(cost: float, lam: float, settled: bool) -> None:
     early = [(0.0, 30.0, 0.3)] * 12
-    sentence = unsettled(history_of(*early, *[(lam, cost, 0.2)] * 4), AverageBudget(10))
+    sentence = unsettled(history_of(*early, *[(lam, cost, 0.2)] * 4))
     assert (sentence == "") == settled
     assert settled or f"cost {cost:.3g} on average, and the budget is 10; train for longer" in sentence
-    assert unsettled(history_of(*early), Tradeoff(0.1)) == ""
+    assert unsettled(history_of(*early, budget=Tradeoff(0.1))) == ""
 
 
 def test_choices() -> None:
@@ -91,7 +91,7 @@ def test_choices() -> None:
 
 def course(train: list[Measure], validation: list[Measure], lam: float = 0.1) -> History:
     records = [InterimMeasurement(100 + i, 0.0, lam, t, v) for i, (t, v) in enumerate(zip(train, validation, strict=True))]
-    return History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10)), *records])
+    return History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10)), *records], Tradeoff(lam))
 
 
 STOP = TrainConfig(epoch=1, window_epochs=1, stop_epochs=10, explore_epochs=2)

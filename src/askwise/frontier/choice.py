@@ -48,13 +48,18 @@ def within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
     return Blend(first, second, float((b - c[first]) / (c[second] - c[first])))
 
 
-def single_within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
-    """The best single point that costs at most b."""
-    c, points = np.asarray(cost, float), staircase(cost, score)
-    within = points[c[points] <= b]
+def single_within_average(cost: ArrayLike, score: ArrayLike, error: ArrayLike, b: float, near: float = 0.05) -> Blend:
+    """The best single point that costs at most b. Points that use the budget come first, where they are no worse than that by
+    more than a standard error: a cheaper one that seems as good may owe it to luck."""
+    c, s = np.asarray(cost, float), np.asarray(score, float)
+    within = np.flatnonzero(c <= b)
     if not len(within):
-        raise InputError(f"no policy is as cheap as {b:g}; the cheapest costs {c[points[0]]:g}")
-    return Blend(int(within[-1]), int(within[-1]), 0.0)
+        raise InputError(f"no policy is as cheap as {b:g}; the cheapest costs {c.min():g}")
+    best = int(within[staircase(c[within], s[within])[-1]])
+    using = within[c[within] >= (1 - near) * b]
+    using = using[s[using] >= s[best] - np.asarray(error, float)[best]]
+    chosen = int(using[staircase(c[using], s[using])[-1]]) if len(using) else best
+    return Blend(chosen, chosen, 0.0)
 
 
 def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget, mixture: bool = True) -> Blend:
@@ -65,7 +70,8 @@ def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget, 
     point whose score is within one standard error of the best.
     """
     if budget.average is not None:
-        return (within_average if mixture else single_within_average)(cost, score, float(budget.average))
+        b = float(budget.average)
+        return within_average(cost, score, b) if mixture else single_within_average(cost, score, error, b)
     points = hull(cost, score)
     c, s = np.asarray(cost, float)[points], np.asarray(score, float)[points]
     if budget == Budget():

@@ -16,6 +16,29 @@ _PAPER: dict[str, dict[str, Any]] = {
     "diabetes": {"width": 128, "epoch": 100},
 }
 
+# What two cores can pay: small batches, and a memory of nearly fresh episodes. Where the memory is old, hardly any stored action is
+# still the greedy one, Retrace cuts its traces, and values are overestimated. A target network that follows slowly helps as well.
+_CPU: dict[str, Any] = {
+    "batch_steps": 500,
+    "parallel_cases": 500,
+    "memory_episodes": 2_000,
+    "rho": 0.01,
+    "lr_start": 1e-3,
+    "lr_min": 5e-6,
+    "explore_epochs": 8,
+    "shrink_epochs": 14,
+    "window_epochs": 1,
+    "measure_rows": 5_000,
+    "stop_epochs": 0,
+}
+_CPU_BY_NAME: dict[str, dict[str, Any]] = {
+    "mnist": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "precision": "bfloat16"},
+    "cifar": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "precision": "bfloat16"},
+    "forest": {"epoch": 1_800, "pretrain_steps": 100_000, "pretrain_batch": 512, "precision": "bfloat16"},
+    "miniboone": {"epoch": 60, "pretrain_steps": 4_000, "pretrain_batch": 512},
+    "diabetes": {"epoch": 60, "pretrain_steps": 4_000, "pretrain_batch": 512},
+}
+
 
 @dataclass(frozen=True)
 class TrainConfig(Settings):
@@ -76,6 +99,9 @@ class TrainConfig(Settings):
     """Smallest step of lambda. The paper has one and prints no value; this is lr_min / lr_start of `lam_rate`."""
     lam_momentum: Share = 0.1
     """Momentum of the ascent in lambda."""
+    lam_clip: bool = False
+    """Let no cost over the budget count for more than the budget itself. Policies that begin by buying everything otherwise drive
+    lambda up far faster than it can come down, since no policy costs less than nothing."""
     cost_unit: Annotated[float | None, OrNone(Real(above=0))] = 1.0
     """The cost that counts as 1 where lambda moves: its step is `lam_rate` / cost_unit for each share of all costs that is over
     the budget, and it never exceeds loss / cost_unit. The paper's costs are near 1. None: the mean cost of a test for the step,
@@ -117,6 +143,13 @@ class TrainConfig(Settings):
         return cls(**_PAPER[name])
 
     @classmethod
+    def cpu(cls, name: str) -> TrainConfig:
+        """The paper's algorithm for one of its data sets, scaled to what a core can pay in minutes to an hour: its structure and
+        its network, with smaller batches and fewer steps. Found on validation rows."""
+        paper = cls.paper(name)
+        return paper.scaled(**_CPU, **_CPU_BY_NAME[name])
+
+    @classmethod
     def for_size(cls, rows: int, tests: int) -> TrainConfig:
         """Settings for a table of this size that train in about a minute: small batches and short epochs."""
         batch = min(max(rows, 250), 2_000)
@@ -132,7 +165,8 @@ class TrainConfig(Settings):
             pretrain_steps=min(max(rows, 200), 2_000),
             pretrain_batch=min(batch, 512),
             lam_rate=0.05,
-            lam_rate_min=0.0,
+            lam_rate_min=0.005,
+            lam_clip=True,
             cost_unit=None,
             hard_tradeoff=1e-3,
             window_epochs=0.5,
@@ -144,7 +178,8 @@ class TrainConfig(Settings):
     def scaled(self, size: float = 1.0, time: float = 1.0, **changes: Any) -> TrainConfig:
         """A run of the same shape: `size` times the cases, batch and memory, `time` times the epoch and the pretraining.
 
-        Every schedule is counted in epochs and follows. `changes` set single fields afterwards.
+        Every schedule is counted in epochs and follows. In a shorter run lambda moves in smaller steps: a policy that is measured
+        after fewer gradient steps has answered less to the last one. `changes` set single fields afterwards.
         """
         smaller: dict[str, Any] = {
             name: max(1, round(getattr(self, name) * factor))
@@ -155,6 +190,7 @@ class TrainConfig(Settings):
             for name in names
         }
         smaller["pretrain_steps"] = round(self.pretrain_steps * time)
+        smaller["lam_rate"], smaller["lam_rate_min"] = (rate * min(time, 1.0) for rate in (self.lam_rate, self.lam_rate_min))
         return self.from_dict({**self.to_dict(), **smaller, **changes})
 
     @property

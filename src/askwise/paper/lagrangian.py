@@ -45,6 +45,7 @@ class LambdaController:
     most: float = math.inf
     momentum: float = 0.0
     velocity: float = 0.0
+    clip: bool = False  # no slope is steeper than that of a policy that costs nothing
 
     def update(self, mean_cost: float, step: float, done: float = 0.0) -> None:
         """g := momentum g + step (E[z] - b);  λ := clip(λ + g).
@@ -57,6 +58,8 @@ class LambdaController:
             self.lam = self.low * (self.most / self.low) ** done
             return
         slope = lagrangian_slope(mean_cost, self.target)
+        if self.clip and self.target:
+            slope = min(slope, self.target)
         self.velocity = self.momentum * self.velocity + self.gain * step * slope
         self.lam = min(max(self.lam + self.velocity, 0.0), self.most)
 
@@ -85,4 +88,5 @@ def controller_for(budget: Budget, problem: Problem, config: TrainConfig) -> Lam
         gain=problem.loss_scale / unit / costs.money(costs.total),
         most=float(problem.loss.max()) / least,
         momentum=config.lam_momentum,
+        clip=config.lam_clip,
     )

@@ -94,7 +94,7 @@ def run(
         score=-history.value(budget),
         policy=policy,
         shared=None,
-        doubt=unsettled(history, budget),
+        doubt=unsettled(history),
     )
 
 
@@ -102,14 +102,15 @@ def begun(trainer: Trainer, problem: Problem, validation: Problem) -> History:
     """The history of a training that begins: deciding at once."""
     at_once = decide_at_once(problem)
     on_train, on_validation = (measure(rows, at_once, trainer.cap) for rows in (problem, validation))
-    return History([InterimMeasurement(0, 0.0, trainer.controller.lam, on_train, on_validation)], trainer.config.mixture)
+    first = InterimMeasurement(0, 0.0, trainer.controller.lam, on_train, on_validation)
+    return History([first], trainer.budget, trainer.config.mixture)
 
 
 def resumed(trainer: Trainer, state: TrainingState) -> History:
     """The history up to the state, which the trainer takes over."""
     with taking_over():
         trainer.load(*state)
-        history = History.restore(*state, trainer.config.mixture)
+        history = History.restore(*state, trainer.budget, trainer.config.mixture)
         for weights in history.weights.values():
             same_shapes(weights, trainer.weights(), len(trainer.problem))
     return history

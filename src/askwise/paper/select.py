@@ -30,13 +30,15 @@ class History:
     """
 
     records: list[InterimMeasurement]
+    budget: Budget
     mixture: bool = False
     weights: dict[int, Weights] = field(default_factory=dict)  # by index into records
 
     def add(self, record: InterimMeasurement, weights: Weights) -> None:
         self.records.append(record)
         self.weights[len(self.records) - 1] = weights
-        kept = set((hull if self.mixture else staircase)(self.cost(), self.score()).tolist())
+        blend = self.choose(self.budget)
+        kept = {blend.first, blend.second, *(hull if self.mixture else staircase)(self.cost(), self.score()).tolist()}
         self.weights = {i: w for i, w in self.weights.items() if i in kept}
 
     def cost(self, upto: int | None = None) -> Doubles:
@@ -65,8 +67,8 @@ class History:
         return arrays, {"records": [r.to_dict() for r in self.records]}
 
     @classmethod
-    def restore(cls, arrays: Arrays, facts: dict[str, Any], mixture: bool) -> History:
-        history = cls([InterimMeasurement.from_dict(record) for record in facts["records"]], mixture)
+    def restore(cls, arrays: Arrays, facts: dict[str, Any], budget: Budget, mixture: bool) -> History:
+        history = cls([InterimMeasurement.from_dict(record) for record in facts["records"]], budget, mixture)
         for name, value in arrays.items():
             if name.startswith("kept/"):
                 _, i, key = name.split("/", 2)
@@ -95,6 +97,8 @@ def why_stop(history: History, budget: Budget, config: TrainConfig, loss_scale: 
     validation = np.array([lagrangian(r.validation.loss, r.validation.cost, r.lam, b) for r in recent])
     if overfits(train, validation):
         return "overfitting"
+    if unsettled(history):
+        return None
     if budget.average is not None and oscillates(np.array([m.cost for m, _ in on_train]), b):
         return "oscillation"
     return "settled" if train.std() < 10 * small else None
@@ -117,17 +121,17 @@ def oscillates(cost: Doubles, b: float) -> bool:
     return crossings >= len(cost) // 4 and bool(cost.std() > 0.1 * b)
 
 
-def unsettled(history: History, budget: Budget) -> str:
+def unsettled(history: History) -> str:
     """What is wrong with lambda at the end of a training for an average budget: nothing, or one sentence. It has settled where
-    the last quarter of the policies costs about the budget on average, or less with lambda at 0, since more money did not help.
+    the last quarter of the policies costs about the budget on average, or less with lambda at 0: more money did not help.
 
     Paper: section 4.6, lambda settles
     """
-    last = [r for r in history.records[-max(4, len(history.records) // 4) :] if r.train is not None and r.step]
-    if budget.average is None or not last:
+    last = [r for r in history.records[-max(4, len(history.records) // 4) :] if r.step]
+    if history.budget.average is None or not last:
         return ""
-    b, cost, lam = float(budget.average), float(np.mean([r.cost for r in last])), max(r.lam for r in last)
-    if abs(cost - b) <= 0.1 * b or (cost < b and lam == 0):
+    b, cost = float(history.budget.average), float(np.mean([r.cost for r in last]))
+    if abs(cost - b) <= 0.1 * b or (cost < b and last[-1].lam == 0):
         return ""
     return (
         f"lambda has not settled: in the last quarter of the training the policy cost {cost:.3g} on average, and the budget is "

@@ -201,7 +201,8 @@ class Trainer:
         """
         epsilon = self.config.epsilon(self.step)
         explorer = Exploring(NetworkValues(self.network, self.device), epsilon, self.rng)
-        choice, done = advance(self.live, explorer)
+        with self._low_precision():
+            choice, done = advance(self.live, explorer)
         everyone = np.arange(len(done))
         self.trail_action[everyone, self.trail_length] = choice.action
         self.trail_probability[everyone, self.trail_length] = choice.probability
@@ -277,12 +278,17 @@ class Trainer:
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
-        """Networks as they are in learning: dropout and the like are on, and hidden layers may be of low precision."""
-        precision = getattr(torch, self.config.precision)
+        """Networks as they are in learning: dropout and the like are on."""
         self.network.train()
-        self.network.precision = self.target.precision = precision
-        yield
+        with self._low_precision():
+            yield
         self.network.eval()
+
+    @contextmanager
+    def _low_precision(self) -> Iterator[None]:
+        """Hidden layers as precise as the settings say, both in acting and in learning: what was chosen is greedy in both."""
+        self.network.precision = self.target.precision = getattr(torch, self.config.precision)
+        yield
         self.network.precision = self.target.precision = torch.float32
 
     def _descend(self, loss: torch.Tensor) -> None:

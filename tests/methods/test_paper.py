@@ -37,7 +37,10 @@ def test_learning_comes_near_the_exact_optimum(seed: int, setting: str) -> None:
     assert row["ok"], row
 
 
-def history_of(*points: tuple[float, float, float], budget: Budget = AverageBudget(10), mixture: bool = True) -> History:
+TEN = AverageBudget(10)
+
+
+def history_of(*points: tuple[float, float, float], budget: Budget = TEN, mixture: bool = True) -> History:
     """(lambda, cost, loss), the same on training and validation rows."""
     history = History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))], budget, mixture)
     for i, (lam, cost, loss) in enumerate(points, 1):

@@ -16,8 +16,8 @@ _PAPER: dict[str, dict[str, Any]] = {
     "diabetes": {"width": 128, "epoch": 100},
 }
 
-# What two cores can pay: small batches, and a memory of nearly fresh episodes. Where the memory is old, hardly any stored action is
-# still the greedy one, Retrace cuts its traces, and values are overestimated. A target network that follows slowly helps as well.
+# What two cores can pay: small batches, and a memory of nearly fresh episodes. Where the memory is old, hardly any stored action
+# is still the greedy one, Retrace cuts its traces, and values are overestimated. A slow target network helps as well.
 _CPU: dict[str, Any] = {
     "batch_steps": 500,
     "parallel_cases": 500,

@@ -12,6 +12,27 @@ from askwise.frontier.hull import hull
 from askwise.frontier.metric import area_over_seeds, curve, step_area
 
 
+def test_a_single_point_meets_an_average_budget_and_uses_it() -> None:
+    cost, score, error = [0, 4, 9.6, 9.9, 12], [0.5, 0.8, 0.85, 0.79, 0.9], [0.01] * 5
+
+    def chosen(b: float, mixture: str = "never", scores: list[float] = score) -> tuple[int, int]:
+        blend = choose(cost, scores, error, AverageBudget(b), mixture)
+        return blend.first, blend.second
+
+    assert [chosen(b)[0] for b in (1, 4, 9.7, 10, 12, 50)] == [0, 1, 2, 2, 4, 4]
+    # 4 seems best below 10, but 9.6 uses the budget and is no worse by more than a standard error
+    assert chosen(10, scores=[0.5, 0.855, 0.85, 0.79, 0.9]) == (2, 2)
+    assert chosen(10, scores=[0.5, 0.865, 0.85, 0.79, 0.9]) == (1, 1)
+    # at 9.7 the blend with 12 is better by a hair, at 8 by the whole step from 4
+    assert chosen(9.7, "if better") == (2, 2)
+    assert chosen(8, "if better") == (1, 2)
+    assert chosen(9.7, "always") == (2, 4)
+
+
+def test_the_staircase_holds_what_is_better_than_all_that_is_cheaper() -> None:
+    assert staircase([3, 1, 2, 1, 5], [0.7, 0.5, 0.4, 0.6, 0.7]).tolist() == [3, 0]
+
+
 def test_the_hull_leaves_out_what_is_dominated_or_below_a_line() -> None:
     #        0      1      2: below the line 1-3   3      4: dearer, no better   5: dominated
     cost = [0.0, 1.0, 2.0, 3.0, 4.0, 1.5]

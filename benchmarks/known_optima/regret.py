@@ -29,7 +29,7 @@ CONFIG = TrainConfig(
     stop_epochs=10,
     cost_unit=None,
     hard_tradeoff=1e-3,
-    mixture=True,  # the optimum under an average budget may be one
+    mixture="always",  # the optimum under an average budget may be one
 )
 
 

@@ -40,7 +40,7 @@ def test_learning_comes_near_the_exact_optimum(seed: int, setting: str) -> None:
 TEN = AverageBudget(10)
 
 
-def history_of(*points: tuple[float, float, float], budget: Budget = TEN, mixture: bool = True) -> History:
+def history_of(*points: tuple[float, float, float], budget: Budget = TEN, mixture: str = "always") -> History:
     """(lambda, cost, loss), the same on training and validation rows."""
     history = History([InterimMeasurement(0, 0.0, 0.0, Measure(0, 0.5, 0.5, 10), Measure(0, 0.5, 0.5, 10))], budget, mixture)
     for i, (lam, cost, loss) in enumerate(points, 1):
@@ -57,12 +57,12 @@ def test_only_snapshots_that_something_would_choose_keep_their_weights() -> None
 
 
 def test_without_mixtures_every_best_for_some_money_keeps_its_weights() -> None:
-    history = history_of((0, 4, 0.1), (0, 2, 0.4), (0, 2, 0.2), (0, 5, 0.2), (0, 1, 0.36), mixture=False)
+    history = history_of((0, 4, 0.1), (0, 2, 0.4), (0, 2, 0.2), (0, 5, 0.2), (0, 1, 0.36), mixture="never")
     assert sorted(history.weights) == [1, 3, 5]  # also (1, 0.36), which a mixture would beat
 
 
 def test_without_mixtures_the_best_single_network_that_meets_the_budget_is_chosen() -> None:
-    history = history_of((0, 4, 0.1), (0, 2, 0.2), (0, 3, 0.3), mixture=False)
+    history = history_of((0, 4, 0.1), (0, 2, 0.2), (0, 3, 0.3), mixture="never")
     for b, chosen in ((1, 0), (2, 2), (3, 2), (3.9, 2), (4, 1), (9, 1)):
         blend = history.choose(AverageBudget(b))
         assert (blend.first, blend.second, blend.share) == (chosen, chosen, 0)

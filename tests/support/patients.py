@@ -7,6 +7,7 @@ from tests.support.naive import NaiveCosts
 from askwise import CostlyClassifier, FamilyConfig, TrainConfig
 
 QUICK = TrainConfig(
+    mixture="always",
     width=32,
     epoch=5,
     parallel_cases=20,

@@ -17,6 +17,11 @@ from askwise.errors import InputError
 from askwise.frontier.hull import hull, staircase
 
 
+# Whether an average budget between two points blends them: only where that is better by more than a standard error than the best
+# single point that meets the budget, or never.
+MIXTURES = ("always", "if better", "never")
+
+
 @dataclass(frozen=True)
 class Blend:
     """Follow point `second` with probability `share`, point `first` otherwise."""
@@ -62,16 +67,18 @@ def single_within_average(cost: ArrayLike, score: ArrayLike, error: ArrayLike, b
     return Blend(chosen, chosen, 0.0)
 
 
-def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget, mixture: bool = True) -> Blend:
+def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget, mixture: str = "always") -> Blend:
     """What a budget would follow among measured points; `error` are the standard errors of the scores; `mixture`: whether two
-    points may be blended where an average budget lies between them.
+    points are blended where an average budget lies between them, see `MIXTURES`.
 
     A hard budget is kept by every policy that was trained under it, so it takes the best. Without any budget it is the cheapest
     point whose score is within one standard error of the best.
     """
     if budget.average is not None:
         b = float(budget.average)
-        return within_average(cost, score, b) if mixture else single_within_average(cost, score, error, b)
+        blend, single = within_average(cost, score, b), single_within_average(cost, score, error, b)
+        better = blend.mean(score) - single.mean(score) > np.asarray(error, float)[blend.second]
+        return blend if mixture == "always" or (mixture == "if better" and better) else single
     points = hull(cost, score)
     c, s = np.asarray(cost, float)[points], np.asarray(score, float)[points]
     if budget == Budget():

@@ -30,9 +30,9 @@ def fit(
     seconds: float = 60,
     seed: int = 0,
     steps: int | None = None,
-    mixture: bool = False,
+    mixture: str = "if better",
 ) -> Policy:
-    """The policy of a training for this budget alone: a single network or, if it may be, a mixture of two."""
+    """The policy of a training for this budget alone: a single network or, as `mixture` says, a mixture of two."""
     config = _config(problem, seconds, steps).scaled(mixture=mixture)
     with own_torch(seed):
         result = run(problem, validation, budget, config, seed, time_limit=None if steps else seconds)

@@ -66,9 +66,9 @@ class LearnedModel:
         return choose(cost, -np.array(loss), error, self.budget, self.mixture)
 
     @property
-    def mixture(self) -> bool:
-        """Whether two points may be blended for an average budget between them."""
-        return self.family is not None or bool(self.facts["config"].get("mixture"))
+    def mixture(self) -> str:
+        """Whether two points are blended for an average budget between them."""
+        return "always" if self.family is not None else str(self.facts["config"].get("mixture", "always"))
 
     @cached_property
     def followed(self) -> tuple[Point, Point]:

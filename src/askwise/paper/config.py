@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from askwise.core.parameters import Amount, Count, OneOf, OrNone, Real, Settings, Share, Size
 from askwise.errors import InputError, did_you_mean
+from askwise.frontier.choice import MIXTURES
 
 _PAPER: dict[str, dict[str, Any]] = {
     "mnist": {"width": 512, "epoch": 10_000, "memory_episodes": 10_000, "lr_pretrain": 2e-5, "lr_start": 1e-5},
@@ -27,14 +28,14 @@ _CPU: dict[str, Any] = {
     "lr_min": 5e-6,
     "explore_epochs": 8,
     "shrink_epochs": 14,
-    "window_epochs": 1,
+    "window_epochs": 0.5,
     "measure_rows": 5_000,
     "stop_epochs": 0,
 }
 _CPU_BY_NAME: dict[str, dict[str, Any]] = {
-    "mnist": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "precision": "bfloat16"},
-    "cifar": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "precision": "bfloat16"},
-    "forest": {"epoch": 1_800, "pretrain_steps": 100_000, "pretrain_batch": 512, "precision": "bfloat16"},
+    "mnist": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "window_epochs": 1, "precision": "bfloat16"},
+    "cifar": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "window_epochs": 1, "precision": "bfloat16"},
+    "forest": {"epoch": 1_800, "pretrain_steps": 100_000, "pretrain_batch": 512, "window_epochs": 1, "precision": "bfloat16"},
     "miniboone": {"epoch": 60, "pretrain_steps": 4_000, "pretrain_batch": 512},
     "diabetes": {"epoch": 60, "pretrain_steps": 4_000, "pretrain_batch": 512},
 }
@@ -121,9 +122,9 @@ class TrainConfig(Settings):
     fill_gaps: bool = False
     """Learn from rows whose gaps are filled, where gaps go with the class: otherwise the policy learns who lacks a test, not
     what the test tells. The paper assumes that they never do. Measured is always on the rows as they are."""
-    mixture: bool = False
-    """For an average budget between two snapshots, blend them by lot. The paper returns the best single network that meets the
-    budget."""
+    mixture: Annotated[str, OneOf(*MIXTURES)] = "never"
+    """Whether an average budget between two snapshots blends them by lot. The paper returns the best single network that meets
+    the budget."""
     precision: Annotated[str, OneOf("float32", "bfloat16")] = "float32"
     """Arithmetic of the hidden layers in learning. bfloat16 is faster where the processor has it; weights, outputs, targets and
     measurements stay float32."""
@@ -173,6 +174,7 @@ class TrainConfig(Settings):
             measure_rows=5_000,
             all_classes=True,
             fill_gaps=True,
+            mixture="if better",
         )
 
     def scaled(self, size: float = 1.0, time: float = 1.0, **changes: Any) -> TrainConfig:

@@ -31,14 +31,14 @@ class History:
 
     records: list[InterimMeasurement]
     budget: Budget
-    mixture: bool = False
+    mixture: str = "never"
     weights: dict[int, Weights] = field(default_factory=dict)  # by index into records
 
     def add(self, record: InterimMeasurement, weights: Weights) -> None:
         self.records.append(record)
         self.weights[len(self.records) - 1] = weights
         blend = self.choose(self.budget)
-        kept = {blend.first, blend.second, *(hull if self.mixture else staircase)(self.cost(), self.score()).tolist()}
+        kept = {blend.first, blend.second, *(hull if self.mixture == "always" else staircase)(self.cost(), self.score()).tolist()}
         self.weights = {i: w for i, w in self.weights.items() if i in kept}
 
     def cost(self, upto: int | None = None) -> Doubles:
@@ -67,7 +67,7 @@ class History:
         return arrays, {"records": [r.to_dict() for r in self.records]}
 
     @classmethod
-    def restore(cls, arrays: Arrays, facts: dict[str, Any], budget: Budget, mixture: bool) -> History:
+    def restore(cls, arrays: Arrays, facts: dict[str, Any], budget: Budget, mixture: str) -> History:
         history = cls([InterimMeasurement.from_dict(record) for record in facts["records"]], budget, mixture)
         for name, value in arrays.items():
             if name.startswith("kept/"):
@@ -139,20 +139,20 @@ def unsettled(history: History) -> str:
     )
 
 
-def follow(points: Sequence[Point], budget: Budget, mixture: bool = False) -> Blend:
+def follow(points: Sequence[Point], budget: Budget, mixture: str = "never") -> Blend:
     """Which points of a training for this budget it follows."""
     error = [p.measure.loss_error for p in points]
     return choose([p.cost for p in points], [-p.loss for p in points], error, budget, mixture)
 
 
-def expected_for(result: TrainingResult[None], budget: Budget, mixture: bool = False) -> Measure:
+def expected_for(result: TrainingResult[None], budget: Budget, mixture: str = "never") -> Measure:
     """What is expected of the policy for the budget: loss and accuracy by the validation rows, cost by these and the training
     rows."""
     blend = follow(result.points, budget, mixture)
     return result.points[blend.first].measure.mixed(result.points[blend.second].measure, blend.share)
 
 
-def policy_for(result: TrainingResult[None], budget: Budget, seed: int = 0, mixture: bool = False) -> Policy:
+def policy_for(result: TrainingResult[None], budget: Budget, seed: int = 0, mixture: str = "never") -> Policy:
     """The policy for the budget: that of a snapshot or, where that is allowed, a mixture of two."""
     blend = follow(result.points, budget, mixture)
     first, second = (result.policy(result.points[i]) for i in (blend.first, blend.second))

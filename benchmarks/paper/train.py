@@ -59,7 +59,7 @@ def _measured(task: Task, checkpoint: Path, save_every: float, check: Callable[[
     rows = {"validation": validation.with_loss(train.loss), "test": parts.test.with_loss(train.loss)}
     chosen, others = policy_for(result, task.cap, task.seed), {"at_once": decide_at_once(train), "last": last}
     if task.cap.average is not None:
-        others["mixture"] = policy_for(result, task.cap, task.seed, mixture=True)
+        others["mixture"] = policy_for(result, task.cap, task.seed, mixture="always")
     paper = preset("paper", TABLE["data"][task.data]["paper"])
     figures = {cases: metrics.figures(chosen, problem, task.cap) for cases, problem in rows.items()}
     single = metrics.single(figures["test"], train.loss_scale)

@@ -31,13 +31,14 @@ _CPU: dict[str, Any] = {
     "window_epochs": 0.5,
     "measure_rows": 5_000,
     "stop_epochs": 0,
+    "lam_rate_min": 0.01,
 }
 _CPU_BY_NAME: dict[str, dict[str, Any]] = {
     "mnist": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "window_epochs": 1, "precision": "bfloat16"},
     "cifar": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "window_epochs": 1, "precision": "bfloat16"},
     "forest": {"epoch": 1_800, "pretrain_steps": 100_000, "pretrain_batch": 512, "window_epochs": 1, "precision": "bfloat16"},
     "miniboone": {"epoch": 60, "pretrain_steps": 4_000, "pretrain_batch": 512},
-    "diabetes": {"epoch": 60, "pretrain_steps": 4_000, "pretrain_batch": 512},
+    "diabetes": {"epoch": 100, "pretrain_steps": 4_000, "pretrain_batch": 512},
 }
 
 
@@ -148,7 +149,7 @@ class TrainConfig(Settings):
         """The paper's algorithm for one of its data sets, scaled to what a core can pay in minutes to an hour: its structure and
         its network, with smaller batches and fewer steps. Found on validation rows."""
         paper = cls.paper(name)
-        return paper.scaled(**_CPU, **_CPU_BY_NAME[name])
+        return paper.but(**{**_CPU, **_CPU_BY_NAME[name]})
 
     @classmethod
     def for_size(cls, rows: int, tests: int) -> TrainConfig:

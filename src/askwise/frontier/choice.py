@@ -16,7 +16,6 @@ from askwise.core.problem import Problem
 from askwise.errors import InputError
 from askwise.frontier.hull import hull, staircase
 
-
 # Whether an average budget between two points blends them: only where that is better by more than a standard error than the best
 # single point that meets the budget, or never.
 MIXTURES = ("always", "if better", "never")

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.support.maps import resolve
 
+from askwise.paper.config import TrainConfig
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 
@@ -67,7 +69,7 @@ def test_every_comment_like_paper_line_is_in_a_docstring() -> None:
 
 MAP_FIELDS = {
     name.rsplit(".", 1)[1] for names in MAP.values() for name in names if name.startswith("askwise.paper.config.TrainConfig.")
-} - {"paper", "eta", "epsilon", "lr"}
+} - {"paper", "eta", "epsilon", "lr", "lam_step"}
 
 
 def test_every_number_of_the_appendix_is_a_field_on_the_map() -> None:
@@ -76,3 +78,18 @@ def test_every_number_of_the_appendix_is_a_field_on_the_map() -> None:
     table = {name for name in MAP_FIELDS if name in {f.name for f in fields(TrainConfig)}}
     assert table == MAP_FIELDS, "a row of table A.1 names a setting that does not exist"
     assert len(table) == 16, "table A.1 (a) has 16 rows"
+
+
+def switches() -> list[tuple[str, str]]:
+    """(setting as printed, setting for tables) of the list of what we do otherwise, as `name=value`."""
+    lines = (ROOT / "docs/paper_map.md").read_text().split("how to switch it off\n")[1].splitlines()
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in lines if line.startswith("|")][2:]
+    written = [[re.findall(r"`(\w+=[^`]+)`", cell) for cell in row[2:]] for row in cells]
+    return [(printed[0], tables[0] if tables else printed[0]) for printed, tables in written if printed]
+
+
+@pytest.mark.parametrize(("printed", "tables"), switches())
+def test_the_settings_of_what_we_do_otherwise_are_those_of_the_code(printed: str, tables: str) -> None:
+    for written, config in ((printed, TrainConfig.paper("diabetes")), (tables, TrainConfig.for_size(2_000, 20))):
+        name, value = written.split("=")
+        assert getattr(config, name) == ast.literal_eval(value)

@@ -14,6 +14,7 @@ from askwise.components.encoders import Convolutional
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import rollout
 from askwise.core.policy import Choice, Policy
+from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
 from askwise.paper.config import TrainConfig
 from askwise.paper.network import QNetwork, dense
@@ -54,6 +55,62 @@ def revived(t: Trainer, encoder=dense) -> Trainer:
     again = trainer(encoder=encoder)
     again.load(arrays, facts)
     return again
+
+
+# ------------------------------------------------------------------ precision
+
+
+def targets_of(t: Trainer) -> torch.Tensor:
+    """Those of the next step."""
+    kept = []
+    t._descend = lambda loss: kept.append(loss.detach())
+    unsoftened, t._targets = t._targets, lambda *args: kept.append(unsoftened(*args)) or kept[-1]
+    t._learn(t.memory.sample(2_000, np.random.default_rng(0)))
+    return kept[0]
+
+
+def test_targets_in_low_precision_are_those_of_float32_but_for_a_rounding_error():
+    config = TINY.but(width=128, batch_steps=2_000, memory_episodes=400, pretrain_steps=50, pretrain_batch=200)
+    exact, low = (run(trainer(config=config), 60), trainer(config=config.but(precision="bfloat16")))
+    arrays, facts = exact.state()
+    facts["run"]["setting 'precision'"] = "bfloat16"
+    low.load(arrays, facts)
+    difference = (targets_of(exact) - targets_of(low)).abs()
+    assert 0 < difference.mean() < 0.002
+    assert difference.quantile(0.95) < 0.01  # the largest are where another action is greedy
+
+
+def test_what_is_measured_and_handed_out_is_float32():
+    t = run(trainer(config=TINY.but(precision="bfloat16")), 8)
+    assert t.network.precision == t.target.precision == torch.float32
+    assert {v.dtype for v in t.weights().values()} == {np.dtype("float32")}
+
+
+# ------------------------------------------------------------------ gaps
+
+
+def gaps_by_class(n: int = 400) -> Problem:
+    """Rows of one class lack the dear test half of the time."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=n)
+    X = np.stack([y + rng.normal(size=n), rng.normal(size=n)], 1)
+    X[(y == 1) & (rng.random(n) < 0.5), 0] = np.nan
+    return Problem.build(Schema.build(["dear", "cheap"], [0, 1], [2, 1]), X, y)
+
+
+def test_gaps_that_go_with_the_class_are_filled_only_where_that_is_asked_for():
+    problem = gaps_by_class()
+    as_they_are, filled = (Trainer(problem, problem, BUDGET, TINY.but(fill_gaps=fill)) for fill in (False, True))
+    assert as_they_are.problem.available is not None
+    assert filled.problem.available is None
+
+
+def test_costs_are_measured_on_rows_as_they_are():
+    problem = gaps_by_class()
+    t = run(Trainer(problem, problem, Tradeoff(0.0), TINY.but(fill_gaps=True)), 9)
+    on_rows = measure(problem, t.policy(), None)
+    assert t.measure().train == on_rows
+    assert on_rows.cost < measure(t.problem, t.policy(), None).cost or on_rows.cost == 0
 
 
 # ------------------------------------------------------------------ resuming

@@ -30,7 +30,6 @@ _CPU: dict[str, Any] = {
     "shrink_epochs": 14,
     "window_epochs": 0.5,
     "measure_rows": 5_000,
-    "stop_epochs": 0,
     "lam_rate_min": 0.01,
 }
 _CPU_BY_NAME: dict[str, dict[str, Any]] = {
@@ -113,7 +112,7 @@ class TrainConfig(Settings):
     towards stopping."""
     window_epochs: Amount = 0.1
     """How often the policy is measured, lambda moves and a snapshot is handed out."""
-    stop_epochs: Amount = 10
+    stop_epochs: Amount = 0
     """Training ends early when this many epochs brought nothing and it has settled, oscillates or overfits; 0: never."""
     measure_rows: Count = 0
     """Measure on at most this many training and validation rows; 0: on all."""
@@ -172,6 +171,7 @@ class TrainConfig(Settings):
             cost_unit=None,
             hard_tradeoff=1e-3,
             window_epochs=0.5,
+            stop_epochs=10,
             measure_rows=5_000,
             all_classes=True,
             fill_gaps=True,

@@ -157,9 +157,9 @@ class TrainConfig(Settings):
         return cls(
             width=64 if rows < 500 else 128,
             epoch=min(max(rows // 10, 20), 150),
-            parallel_cases=batch // 25,
+            parallel_cases=batch // 4,
             batch_steps=batch,
-            memory_episodes=batch,
+            memory_episodes=batch // 2,
             max_epochs=40 if tests < 100 else 60,
             lr_start=1e-3 if rows < 500 else 3e-4,
             shrink_epochs=8,

@@ -100,8 +100,8 @@ def budget_of(data: Raw, seed: int, rows: Any, test: Any, share: float, total: f
         **{"share": share, "budget": share * total, "single": not model.blend.share},
         **{"cost": model.measured.cost, "test_cost": on_test.cost, "test_cost_error": on_test.cost_error},
         **{"score": score(model, on_test.loss), "accuracy": on_test.accuracy},
-        # by validation rows: how far the best point of this training is ahead, and its standard error
-        **{"behind": model.measured.loss - best.loss, "error": best.measure.loss_error},
+        # by validation rows: its loss, how far the best point of this training is ahead, and the standard error of that
+        **{"loss": model.measured.loss, "behind": model.measured.loss - best.loss, "error": best.measure.loss_error},
         **{"stopped": model.facts["stopped"], "history": history},
     }
 

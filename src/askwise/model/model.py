@@ -63,10 +63,10 @@ class LearnedModel:
     def blend(self) -> Blend:
         """Which points of the frontier the budget follows."""
         cost, loss, error = zip(*((p.cost, p.loss, p.measure.loss_error) for p in self.frontier), strict=True)
-        return choose(cost, -np.array(loss), error, self.budget, self.mixture)
+        return choose(cost, -np.array(loss), error, self.budget, self._mixture)
 
     @property
-    def mixture(self) -> str:
+    def _mixture(self) -> str:
         """Whether two points are blended for an average budget between them."""
         return "always" if self.family is not None else str(self.facts["config"].get("mixture", "always"))
 

@@ -1,6 +1,7 @@
 """The loop that trains: why it ends, who is called when, what is saved, and how time is shared out."""
 
 import signal
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -77,6 +78,15 @@ def test_ctrl_c_is_put_off_until_the_state_is_whole(step):
     assert states[-1] == training.step == step
 
 
+@pytest.fixture
+def python_hears_ctrl_c() -> Iterator[None]:
+    """Processes in the background of a shell ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_hears_ctrl_c")
 def test_ctrl_c_is_raised_at_once_where_nothing_is_saved():
     training = Counting(interrupt_at=2)
     with pytest.raises(KeyboardInterrupt):

@@ -280,16 +280,20 @@ class Trainer:
     def _learning(self) -> Iterator[None]:
         """Networks as they are in learning: dropout and the like are on."""
         self.network.train()
-        with self._low_precision():
-            yield
-        self.network.eval()
+        try:
+            with self._low_precision():
+                yield
+        finally:
+            self.network.eval()
 
     @contextmanager
     def _low_precision(self) -> Iterator[None]:
         """Hidden layers as precise as the settings say, both in acting and in learning: what was chosen is greedy in both."""
         self.network.precision = self.target.precision = getattr(torch, self.config.precision)
-        yield
-        self.network.precision = self.target.precision = torch.float32
+        try:
+            yield
+        finally:  # also after Ctrl-C: what is measured then is float32
+            self.network.precision = self.target.precision = torch.float32
 
     def _descend(self, loss: torch.Tensor) -> None:
         """Adam, with the gradient's norm clipped.

@@ -229,6 +229,9 @@ def main() -> None:
     options = parser.parse_args()
     if len(options.checkouts) not in (0, 2):
         parser.error("name two checkouts, or none")
+    for checkout in options.checkouts:
+        if not (checkout / "src").is_dir():
+            parser.error(f"{str(checkout)!r} is no checkout of askwise; it must be a folder that holds src")
     checkouts = dict(zip(SIDES, options.checkouts, strict=False))
     revisions = {side: revision_of(checkout) for side, checkout in checkouts.items()}
     jobs = [

@@ -142,6 +142,7 @@ def OrNone(constraint: Constraint) -> Either:
 Count = Annotated[int, Whole()]
 Size = Annotated[int, Whole(at_least=1)]
 Amount = Annotated[float, Real(at_least=0)]
+Flag = Annotated[bool, Instance(bool, "True or False")]
 Share = Annotated[float, Real(at_least=0, at_most=1, noun="a share")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from askwise.core.parameters import Amount, Count, OneOf, OrNone, Real, Settings, Share, Size
+from askwise.core.parameters import Amount, Count, Flag, OneOf, OrNone, Real, Settings, Share, Size
 from askwise.errors import InputError, did_you_mean
 from askwise.frontier.choice import MIXTURES
 
@@ -100,7 +100,7 @@ class TrainConfig(Settings):
     """Smallest step of lambda. The paper has one and prints no value; this is lr_min / lr_start of `lam_rate`."""
     lam_momentum: Share = 0.1
     """Momentum of the ascent in lambda."""
-    lam_clip: bool = False
+    lam_clip: Flag = False
     """Let no cost over the budget count for more than the budget itself. Policies that begin by buying everything otherwise drive
     lambda up far faster than it can come down, since no policy costs less than nothing."""
     cost_unit: Annotated[float | None, OrNone(Real(above=0))] = 1.0
@@ -116,10 +116,10 @@ class TrainConfig(Settings):
     """Training ends early when this many epochs brought nothing and it has settled, oscillates or overfits; 0: never."""
     measure_rows: Count = 0
     """Measure on at most this many training and validation rows; 0: on all."""
-    all_classes: bool = False
+    all_classes: Flag = False
     """Fit the class outputs in every visited state, since what each class would have cost there is known, not only where one
     was said. Otherwise a class is learned mainly from the rows that could not go on, and gaps tell the class."""
-    fill_gaps: bool = False
+    fill_gaps: Flag = False
     """Learn from rows whose gaps are filled, where gaps go with the class: otherwise the policy learns who lacks a test, not
     what the test tells. The paper assumes that they never do. Measured is always on the rows as they are."""
     mixture: Annotated[str, OneOf(*MIXTURES)] = "never"
@@ -128,7 +128,7 @@ class TrainConfig(Settings):
     precision: Annotated[str, OneOf("float32", "bfloat16")] = "float32"
     """Arithmetic of the hidden layers in learning. bfloat16 is faster where the processor has it; weights, outputs, targets and
     measurements stay float32."""
-    estimate_missing: bool = False
+    estimate_missing: Flag = False
     """Let targets also count tests that a row lacks: the variation the paper tried and rejected (section 2.6)."""
     device: str | None = None
     """Where the network lives, in torch's words; None: torch's default."""

@@ -36,7 +36,7 @@ def carried_out(task: Task, parts: Split) -> Row:
     try:
         learn = ready(task)
         try:
-            row |= measured(task, learn, parts)
+            row |= figures_of(task, learn, parts)
         except InputError as error:
             row |= {"status": "refused", "why": str(error)}
     except Exception as error:  # whatever a method does, the others go on
@@ -52,7 +52,7 @@ def failed(error: BaseException) -> Row:
     return {"status": "failed", "why": why, "traceback": traceback.format_exception(error)[-6:]}
 
 
-def measured(task: Task, learn: Learn, parts: Split) -> Row:
+def figures_of(task: Task, learn: Learn, parts: Split) -> Row:
     """Trains and measures."""
     train, validation = prepared(task, parts)
     began = time.monotonic()
@@ -63,6 +63,7 @@ def measured(task: Task, learn: Learn, parts: Split) -> Row:
     policies = [decide_at_once(train), *policies] if whole else policies
     problems = validation.with_loss(train.loss), parts.test.with_loss(train.loss)
     held_out, test = ([metrics.figures(policy, problem, task.cap) for policy in policies] for problem in problems)
+    measured = [policy.measured or figures.measure for policy, figures in zip(policies, held_out, strict=True)]
     row: Row = {
         "minutes_taken": round(taken, 4),
         **{f"n_{name}": len(part) for name, part in zip(PARTS, (train, *problems), strict=True)},
@@ -71,8 +72,10 @@ def measured(task: Task, learn: Learn, parts: Split) -> Row:
         "columns": list(metrics.COLUMNS),
         **{name: [f.means for f in (of[1:] if whole else of)] for name, of in (("validation", held_out), ("test", test))},
     }
+    if any(policy.measured for policy in policies):  # it has learned from validation rows too
+        row["out_of_fold"] = [[m.cost, m.loss, m.accuracy, m.n] for m in (measured[1:] if whole else measured)]
     if whole:
-        return row | metrics.frontier(held_out, test, train.loss_scale, total, task.accuracy_at, task.cost_at)
+        return row | metrics.frontier(measured, test, train.loss_scale, total, task.accuracy_at, task.cost_at)
     return row | metrics.single(test[0], train.loss_scale)
 
 

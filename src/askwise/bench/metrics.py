@@ -101,15 +101,16 @@ def auroc(leanings: ArrayLike, truth: ArrayLike) -> float | None:
 
 
 def frontier(
-    validation: Sequence[PolicyFigures],
+    chosen_by: Sequence[Measure],
     test: Sequence[PolicyFigures],
     loss_scale: float,
     total: float,
     accuracy_at: Sequence[float] | None,
     cost_at: Sequence[float],
 ) -> dict[str, Any]:
-    """The paper's metric and what is read off the curve. The first of each is deciding at once."""
-    chosen_on = [(float(f.cost.mean()), score(float(f.loss.mean()), loss_scale)) for f in validation]
+    """The paper's metric and what is read off the curve. The first of each is deciding at once. chosen_by: what was measured on
+    validation rows, or on others that were not learned from."""
+    chosen_on = [(m.cost, score(m.loss, loss_scale)) for m in chosen_by]
     cost, loss = (np.stack([getattr(f, name) for f in test], 1) for name in ("cost", "loss"))  # N, P
 
     def drawn(costs: Doubles, losses: Doubles) -> Curve:

@@ -80,17 +80,18 @@ def boost(
     seed: int,
     threads: int,
     rounds: int | None = None,
+    rate: float | None = None,
     **tree: Any,
 ) -> Fitted:
     """A classifier from (X, y, weights), stopped where the validation rows are predicted best.
 
     It fits into its seconds: the first rounds are timed, and the more rounds there is time for, the smaller the learning rate.
-    With a number of `rounds` given, nothing is timed, but after its seconds it stops.
+    With a number of `rounds` given, nothing is timed, but after its seconds it stops; `rate` is the learning rate then.
     """
     library, began = lightgbm(), time.monotonic()
     X, y, weight = train
     data = library.Dataset(X, y, weight=weight, params={"verbose": -1})
-    rate = 0.1 if rounds is None else _rate(rounds)
+    rate = 0.1 if rounds is None else rate or _rate(rounds)
     model = library.Booster(_settings(classes, seed, threads, learning_rate=rate, **tree), data)
     Xv, yv, wv = validation
     model.add_valid(library.Dataset(Xv, yv, weight=wv, reference=data), "validation")

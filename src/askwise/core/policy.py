@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cases import State, only_free
+from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.core.sampling import uniform
 
@@ -57,6 +58,12 @@ class Policy(ABC):
     @property
     def fixed_order(self) -> Ints | None:
         """Tests that it buys first, in this order, whatever it sees; None: it has no such order."""
+        return None
+
+    @property
+    def measured(self) -> Measure | None:
+        """What its method measured of it on rows that it has not learned from. A method that also learns from validation rows
+        must say it, since these can tell nothing more; None: validation rows can tell."""
         return None
 
     def belief(self, state: State) -> Array | None:
@@ -134,6 +141,17 @@ class Greedy(Policy):
         if view.coming is not None:  # also what comes after that which is free
             view = view._replace(coming=self.value_function.coming(state))
         return Explained(Choice(greedy(view.q, now.legal), np.ones(len(state.mask), np.float32)), view, now)
+
+
+@dataclass(frozen=True)
+class MeasuredGreedy(Greedy):
+    """Greedy, and what was measured of it."""
+
+    out_of_fold: Measure
+
+    @property
+    def measured(self) -> Measure:
+        return self.out_of_fold
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,36 @@ DESIGN = FamilyDesign()
 
 
 @dataclass(frozen=True)
-class FamilyConfig(Settings):
+class StateSettings(Settings):
+    """Which states are learned from."""
+
+    prefix_power: Amount = 3.0
+    """The length of a prefix is u to this power, u uniform on (0, 1), times the number of tests."""
+    flip_share: Share = 0.15
+    """Each test of a prefix is flipped with at most this probability."""
+    random_set_share: Share = 0.1
+    """Share of prefixes that are replaced by random sets of tests, for cases that come another way."""
+    random_set_share_few: Share = 0.4
+    """The same where there are no more tests than compete: of few tests there are few sets."""
+    thinned_share: Share = 0.3
+    """Where rows lack tests, the share of prefixes that lose tests at random."""
+
+    max_tests: Size = 100
+    """Most tests that a case in training buys, unless it starts deeper."""
+    capped_share: Share = 0.5
+    """Share of cases with a hard budget."""
+    only_capped_share: Share = 0.5
+    """Share of those that have nothing else to mind: their tradeoff is the least."""
+    refusing_share: Share = 0.15
+    """Share of cases that refuse some tests."""
+    knowing_share: Share = 0.15
+    """Share of cases that know some results already."""
+    deep_share: Share = 0.25
+    """Share of cases that start on a prefix of the order."""
+
+
+@dataclass(frozen=True)
+class FamilyConfig(StateSettings):
     """Settings of one training run. Every schedule is a share of the whole, which is counted in steps or, where there is a time
     limit, in seconds."""
 
@@ -92,29 +121,6 @@ class FamilyConfig(Settings):
     last_softness: Amount = 0.1
     """The last temperature of the soft choice of the next test; the first is 1."""
 
-    prefix_power: Amount = 3.0
-    """The length of a prefix is u to this power, u uniform on (0, 1), times the number of tests."""
-    flip_share: Share = 0.15
-    """Each test of a prefix is flipped with at most this probability."""
-    random_set_share: Share = 0.1
-    """Share of prefixes that are replaced by random sets of tests, for cases that come another way."""
-    random_set_share_few: Share = 0.4
-    """The same where there are no more tests than compete: of few tests there are few sets."""
-    thinned_share: Share = 0.3
-    """Where rows lack tests, the share of prefixes that lose tests at random."""
-
-    max_tests: Size = 100
-    """Most tests that a case in training buys, unless it starts deeper."""
-    capped_share: Share = 0.5
-    """Share of cases with a hard budget."""
-    only_capped_share: Share = 0.5
-    """Share of those that have nothing else to mind: their tradeoff is the least."""
-    refusing_share: Share = 0.15
-    """Share of cases that refuse some tests."""
-    knowing_share: Share = 0.15
-    """Share of cases that know some results already."""
-    deep_share: Share = 0.25
-    """Share of cases that start on a prefix of the order."""
     value_choice_share: Share = 0.5
     """Share of training cases that buy the best candidate; the others buy what the selector draws."""
     random_test_share: Share = 0.15
@@ -155,7 +161,8 @@ class FamilyConfig(Settings):
         steps, width, batch = min(max(4 * rows, 200), 6_000), 64 if rows < 500 else 128, min(max(rows, 64), 256)
         return cls(max_steps=steps, width=width, bins=16, encoding_trial_steps=300, prefix_batch=batch)
 
-    def rate_factor(self, progress: float) -> float:
+    @staticmethod
+    def rate_factor(progress: float) -> float:
         """min(1, 50 s + 0.01, 2 (1 - s) + 0.01), s: progress in the phase. The rate rises for a moment, since a new optimiser
         takes large steps, stays, and falls over the second half.
 

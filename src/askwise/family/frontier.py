@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from askwise.core.arrays import Ints
+from askwise.core.costs import CostFunction
 from askwise.core.episode import measure, rollout, tally
 from askwise.core.measures import Measure, Tally
-from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
-from askwise.family.candidates import Probe, under_caps, without_caps
+from askwise.family.candidates import Candidate, Probe, under_caps, without_caps
 from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.inference import Family
@@ -33,8 +33,8 @@ from askwise.frontier.point import Point
 class GrowingMeasurement:
     """Policies that are measured on the same rows, a part of these at a time."""
 
-    problem: Problem
-    policies: Sequence[tuple[Callable[[], Policy], int | None]]  # how to make each, and the hard budget that it is under
+    costs: CostFunction
+    tries: Sequence[Callable[[Ints], Tally]]  # what each policy comes to on some rows
     rows: Ints  # in the order in which they are used
     used: int = 0
     tallies: dict[int, Tally] = field(default_factory=dict)
@@ -45,13 +45,13 @@ class GrowingMeasurement:
         part = np.sort(self.rows[self.used : self.used + n])
         self.used += len(part)
         for k in which:
-            began, (make, cap) = time.monotonic(), self.policies[k]
-            new = tally(self.problem, rollout(self.problem, make(), cap, part))
+            began = time.monotonic()
+            new = self.tries[k](part)
             self.tallies[k] = self.tallies[k] + new if k in self.tallies else new
             self.paces[k] = (time.monotonic() - began) / max(len(part), 1)
 
     def measure(self, k: int) -> Measure:
-        return self.tallies[k].measure(self.problem.schema.costs)
+        return self.tallies[k].measure(self.costs)
 
 
 class MeasuredFrontier(NamedTuple):
@@ -82,12 +82,15 @@ class FinalMeasurement:
         probe = Probe(self.family, self.measured_rows, self.first, self.choosable)
         self.candidates = [*without_caps(probe, self.config.final_lams), *under_caps(probe, self.cap, self.config)]
         costs = self.problem.schema.costs
-        policies = [
-            (partial(self.family.policy, c.lam, c.prefix), self.family.limit(costs, c.prefix, c.cap)) for c in self.candidates
-        ]
-        self.work = GrowingMeasurement(self.measured_rows, policies, rows)
+        self.work = GrowingMeasurement(costs, [partial(self._try, c) for c in self.candidates], rows)
         self.work.go_on(len(self.first), range(len(self.candidates)))
         self.remaining = np.arange(len(self.candidates))
+
+    def _try(self, candidate: Candidate, rows: Ints) -> Tally:
+        """What a policy comes to on some rows."""
+        lam, prefix, cap = candidate
+        limit = self.family.limit(self.problem.schema.costs, prefix, cap)
+        return tally(self.measured_rows, rollout(self.measured_rows, self.family.policy(lam, prefix), limit, rows))
 
     def finish(self, left: Callable[[], float]) -> MeasuredFrontier:
         """Measures what could be followed on the other rows, as long as there are seconds left."""

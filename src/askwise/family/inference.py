@@ -7,6 +7,7 @@ deciding now. The selector proposes tests. The value head predicts what loss and
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,7 +49,7 @@ class Family:
     alone: Doubles  # F: see `costs_alone`
     trunks: tuple[Trunk, Trunk] | None = None  # classifier and selector, where the encoder is the user's own
 
-    def values(self, lam: float, dtype: Any = np.float32) -> FamilyValues:
+    def values(self, lam: float, dtype: Any = np.float32) -> PredictedValues:
         """Adaptive, at a tradeoff."""
         return FamilyValues(self, lam, dtype)
 
@@ -70,24 +71,22 @@ class Family:
         return math.inf if limit is None else limit
 
 
-class FamilyValues(ValueFunction):
-    """Q(s, a) at one tradeoff, for `Greedy`. Only candidates compete."""
+class PredictedValues(ValueFunction):
+    """Q(s, a) at one tradeoff, for `Greedy`, from what is predicted for a state. Only candidates compete."""
 
-    def __init__(self, family: Family, lam: float, dtype: Any = np.float32) -> None:
-        weights, self.scale, self.alone = family.weights, family.scale, family.alone
-        self.lam, self.dtype = max(lam, self.scale.least), dtype
-        self.loss = (family.loss / self.scale.loss_scale).astype(dtype)
+    def __init__(self, scale: Scale, lam: float, loss: Doubles, calibration: Array, dtype: Any) -> None:
+        self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
+        self.loss = (loss / scale.loss_scale).astype(dtype)
         self.worst = self.loss.max()
-        self.class_logits, self.test_logits = (linear(weights, name, dtype) for name in ("class_logits", "test_logits"))
-        self.prior, self.calibration = weights["prior"].astype(dtype), weights["calibration"].astype(float)
-        self.temperature, ((first, bias), *self.value_head) = (
-            linears(weights, name, dtype) for name in ("temperature", "value_head")
-        )
-        # the inputs about tradeoff and budget come last; without a hard budget they are the same for all cases
-        n = DESIGN.conditions + (len(self.alone) if len(self.alone) <= DESIGN.few_tests else 0)
-        self.from_features, self.from_conditions = first[:-n], (first[-n:], bias)
-        self.encoding = InputEncoding(weights, family.owner, dtype)
-        self.trunks = family.trunks or (DenseTrunk(weights, "classifier", dtype), DenseTrunk(weights, "selector", dtype))
+        self.calibration = calibration.astype(float)
+
+    @abstractmethod
+    def believe(self, values: Array, mask: Array) -> Array:
+        """B, K: class probabilities."""
+
+    @abstractmethod
+    def predict(self, state: State) -> Prediction:
+        """Everything that is predicted."""
 
     def __call__(self, state: State) -> Floats:
         return self._values(self.predict(state), state)
@@ -102,14 +101,59 @@ class FamilyValues(ValueFunction):
             self._values(prediction, state), prediction.belief, np.where(prediction.candidates, gain, np.nan), loss, cost, None
         )
 
-    def believe(self, values: Array, mask: Array) -> Array:
-        """B, K: class probabilities."""
-        return self._believe(self.encoding(values, mask), mask)[1]
-
     def class_losses(self, values: Array, mask: Array) -> Array:
         """B, K: expected loss of each decision."""
         expected: Array = self.believe(values, mask) @ self.loss
         return expected
+
+    def forecast(self, prediction: Prediction, state: State) -> tuple[Array, Array]:
+        """(F25) B and B: if the case continues, the loss at the end, scaled, and the money still to be paid; calibrated."""
+        loss, cost = self.calibration @ self.forecast_inputs(prediction, state.left).T
+        assert state.test_cost is not None
+        now = state.test_cost[state.rows, prediction.best]
+        return np.minimum(np.maximum(loss, 0), self.worst), np.maximum(cost * self.scale.total, now)
+
+    def forecast_inputs(self, prediction: Prediction, left: Doubles | None) -> Doubles:
+        """(F25) B, 15."""
+        scale = self.scale
+        place = math.log(self.lam / scale.least) / max(math.log(scale.high / scale.least), 1e-9)
+        bound = 0.0 if left is None else np.maximum(1 - left / scale.total, 0)
+        cost = prediction.cost_to_come * (scale.loss_scale / self.lam / scale.total)
+        losses = prediction.decision_loss[:, 0], prediction.final_loss, prediction.continue_value
+        return forecast_inputs(*losses, cost, place, bound)
+
+    def _values(self, prediction: Prediction, state: State) -> Floats:
+        """(F24) B, A."""
+        K, F = prediction.class_losses.shape[1], prediction.test_values.shape[1]
+        q = np.empty_like(state.legal, dtype=prediction.test_values.dtype)
+        q[:, :K] = -prediction.class_losses
+        if prediction.external_value is not None:
+            q[:, K] = -prediction.external_value
+        q[:, -F:] = np.minimum(-prediction.test_values, -prediction.continue_value[:, None]) - 1e3
+        q[state.rows, q.shape[1] - F + prediction.best] = -(prediction.continue_value + DESIGN.tie_margin)
+        return q
+
+
+class FamilyValues(PredictedValues):
+    """What the networks of a family predict."""
+
+    def __init__(self, family: Family, lam: float, dtype: Any = np.float32) -> None:
+        weights, self.alone = family.weights, family.alone
+        super().__init__(family.scale, lam, family.loss, weights["calibration"], dtype)
+        self.class_logits, self.test_logits = (linear(weights, name, dtype) for name in ("class_logits", "test_logits"))
+        self.prior = weights["prior"].astype(dtype)
+        self.temperature, ((first, bias), *self.value_head) = (
+            linears(weights, name, dtype) for name in ("temperature", "value_head")
+        )
+        # the inputs about tradeoff and budget come last; without a hard budget they are the same for all cases
+        n = DESIGN.conditions + (len(self.alone) if len(self.alone) <= DESIGN.few_tests else 0)
+        self.from_features, self.from_conditions = first[:-n], (first[-n:], bias)
+        self.encoding = InputEncoding(weights, family.owner, dtype)
+        self.trunks = family.trunks or (DenseTrunk(weights, "classifier", dtype), DenseTrunk(weights, "selector", dtype))
+
+    def believe(self, values: Array, mask: Array) -> Array:
+        """B, K: class probabilities."""
+        return self._believe(self.encoding(values, mask), mask)[1]
 
     def predict(self, state: State) -> Prediction:
         """(F7) to (F13): everything the networks say."""
@@ -150,33 +194,6 @@ class FamilyValues(ValueFunction):
             external_value=out[:, F + 4] if out.shape[1] > F + 4 else None,
         )
 
-    def forecast(self, prediction: Prediction, state: State) -> tuple[Array, Array]:
-        """(F25) B and B: if the case continues, the loss at the end, scaled, and the money still to be paid; calibrated."""
-        loss, cost = self.calibration @ self.forecast_inputs(prediction, state.left).T
-        assert state.test_cost is not None
-        now = state.test_cost[state.rows, prediction.best]
-        return np.minimum(np.maximum(loss, 0), self.worst), np.maximum(cost * self.scale.total, now)
-
-    def forecast_inputs(self, prediction: Prediction, left: Doubles | None) -> Doubles:
-        """(F25) B, 15."""
-        scale = self.scale
-        place = math.log(self.lam / scale.least) / max(math.log(scale.high / scale.least), 1e-9)
-        bound = 0.0 if left is None else np.maximum(1 - left / scale.total, 0)
-        cost = prediction.cost_to_come * (scale.loss_scale / self.lam / scale.total)
-        losses = prediction.decision_loss[:, 0], prediction.final_loss, prediction.continue_value
-        return forecast_inputs(*losses, cost, place, bound)
-
-    def _values(self, prediction: Prediction, state: State) -> Floats:
-        """(F24) B, A."""
-        K, F = prediction.class_losses.shape[1], prediction.test_values.shape[1]
-        q = np.empty_like(state.legal, dtype=prediction.test_values.dtype)
-        q[:, :K] = -prediction.class_losses
-        if prediction.external_value is not None:
-            q[:, K] = -prediction.external_value
-        q[:, -F:] = np.minimum(-prediction.test_values, -prediction.continue_value[:, None]) - 1e3
-        q[state.rows, q.shape[1] - F + prediction.best] = -(prediction.continue_value + DESIGN.tie_margin)
-        return q
-
     def _believe(self, inputs: Array, mask: Array) -> tuple[Array, Array]:
         """(F7), (F8) The last hidden layer, and B, K: class probabilities that are no surer than held-out rows allow."""
         hidden = self.trunks[0](inputs, np.empty((1, 0), np.float32))
@@ -208,7 +225,7 @@ class PrefixValues(ValueFunction):
     """Buys the first k tests of a fixed order and decides with the classes of a family. Whoever cannot have or pay one of them
     continues as the family does at its tradeoff, so that a missing result does not end a case."""
 
-    def __init__(self, values: FamilyValues, rank: Array, k: int) -> None:
+    def __init__(self, values: PredictedValues, rank: Array, k: int) -> None:
         self.values = values
         self.order = np.argsort(rank)[:k]
         # better than any decision, the first in the order best of all; whatever is not in it worse than any decision

@@ -10,6 +10,7 @@ import torch
 from askwise.components.networks import Weights
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
+from askwise.family.config import FamilyConfig
 from askwise.family.losses import surprise
 from askwise.family.network import CLASSIFIER, FamilyNetwork
 from askwise.family.states import StateSampler
@@ -22,12 +23,12 @@ class OverfitMonitor:
     Family: F23
     """
 
-    def __init__(self, problem: Problem, sampler: StateSampler, seed: int) -> None:
-        row = some_rows(len(problem), sampler.config.overfit_rows, seed)
+    def __init__(self, problem: Problem, sampler: StateSampler, config: FamilyConfig, seed: int) -> None:
+        row = some_rows(len(problem), config.overfit_rows, seed)
         self.values, self.labels = torch.from_numpy(problem.X[row]), torch.from_numpy(problem.labels[row])
         self.mask = torch.from_numpy(sampler.prefixes(problem, row, np.random.default_rng(seed))).float()
         self.weight = None if problem.weight is None else torch.from_numpy(problem.weight[row]).float()
-        self.ratio = sampler.config.overfit_ratio
+        self.ratio = config.overfit_ratio
         self.least, self.best = math.inf, Weights()
 
     @torch.no_grad()

@@ -15,7 +15,7 @@ from askwise.core.missingness import lost
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import random_sets
 from askwise.family.conditions import Scale, affordable
-from askwise.family.config import DESIGN, FamilyConfig
+from askwise.family.config import DESIGN, StateSettings
 
 
 @dataclass(eq=False)
@@ -93,7 +93,7 @@ class StateSampler:
     schema: Schema
     scale: Scale
     rank: Ints  # F: the place of each test in the static order
-    config: FamilyConfig
+    config: StateSettings
     lacking: Doubles  # F: how often cases will lack a test that the rows here have, see `missingness.lacking`
 
     def prefixes(self, problem: Problem, row: Ints, rng: np.random.Generator) -> Bools:
@@ -125,13 +125,19 @@ class StateSampler:
         row = problem.draw(n, rng, by_stake=False)
         lam = self.scale.least * (self.scale.high / self.scale.least) ** rng.random(n)
         mask, refused = self._held(problem, row, rng)
-        refuses = np.flatnonzero(rng.random(n) < self.config.refusing_share)
-        refused[refuses] |= rng.random((len(refuses), self.schema.n_tests)) < 0.6 * rng.random((len(refuses), 1))
-        self._take_free(problem, row, mask, refused)
-        cap, capped = self._caps(problem, row, mask, rng)
+        refused |= self.refusals(n, rng)
+        self.take_free(problem, row, mask, refused)
+        cap, capped = self.caps(problem, row, mask, rng)
         lam[capped & (rng.random(n) < self.config.only_capped_share)] = self.scale.least
         most_tests = np.ceil(min(self.config.max_tests, self.schema.n_tests) * rng.random(n) ** 2).astype(np.int64)
         return LiveCases(row, mask, lam, cap, refused, most_tests, np.zeros(n, np.int64))
+
+    def refusals(self, n: int, rng: np.random.Generator) -> Bools:
+        """B, F: what cases do not want."""
+        refused = np.zeros((n, self.schema.n_tests), bool)
+        refuses = np.flatnonzero(rng.random(n) < self.config.refusing_share)
+        refused[refuses] = rng.random((len(refuses), self.schema.n_tests)) < 0.6 * rng.random((len(refuses), 1))
+        return refused
 
     def _held(self, problem: Problem, row: Ints, rng: np.random.Generator) -> tuple[Bools, Bools]:
         """B, F: what the cases hold at first; B, F: what they will lack although the rows have it."""
@@ -148,14 +154,14 @@ class StateSampler:
             mask |= problem.known[row]
         return mask, lacks
 
-    def _take_free(self, problem: Problem, row: Ints, mask: Bools, refused: Bools) -> None:
+    def take_free(self, problem: Problem, row: Ints, mask: Bools, refused: Bools) -> None:
         """What costs nothing is taken before anything else."""
         free = self.schema.costs.alone == 0
         if free.any():
             can = ~refused if problem.available is None else ~refused & problem.available[row]
             mask |= free & self.schema.costs.obtainable(can, mask)
 
-    def _caps(self, problem: Problem, row: Ints, mask: Bools, rng: np.random.Generator) -> tuple[Ints, Bools]:
+    def caps(self, problem: Problem, row: Ints, mask: Bools, rng: np.random.Generator) -> tuple[Ints, Bools]:
         """B: hard budgets in units, log-uniform from the cheapest test to everything, on top of what is paid already; B: which of
         them bind. The others are twice the cost of everything, so that more than everything is always left."""
         costs, n = self.schema.costs, len(row)

@@ -84,7 +84,7 @@ class FamilyTrainer:
         self.optimiser = self._adam({"classifier": config.learning_rate, "class_logits": config.learning_rate})
         lacking = np.zeros(len(order)) if lacking is None else lacking
         self.sampler = StateSampler(self.schema, self.scale, self.rank, config, lacking)
-        self.monitor = OverfitMonitor(self.held_out, self.sampler, seed)
+        self.monitor = OverfitMonitor(self.held_out, self.sampler, config, seed)
         # each held-out case looks several tests up, so that half as many are enough
         sizes = (problem, config.parallel_cases), (held_out, -(-config.parallel_cases // 2))
         self.live = [self.sampler.fresh(p, n, self.rng) for p, n in sizes]

@@ -5,6 +5,7 @@ package. Where a method also has `points(problem, validation, *, seconds, seed, 
 
 - exact: the optimum by dynamic programming, for few discrete tests
 - family: ours, one training for every tradeoff and every budget
+- stack: ours for tables, the same with a cross-fitted stack of learners
 - paper: the paper's algorithm
 - baseline: the paper's baseline, a network for each prefix of a ridge classifier's order
 - static_gbm: boosted trees on the prefixes of one order

@@ -1,0 +1,53 @@
+"""Ours, for tables: a cross-fitted stack of trees and a linear model, and values learned on its beliefs for every budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from askwise.core.budget import Budget
+from askwise.core.policy import Greedy, MeasuredGreedy, Mixture, Policy
+from askwise.core.problem import Problem
+from askwise.frontier.choice import choose
+from askwise.frontier.point import Point
+from askwise.stack.config import StackConfig
+from askwise.stack.run import run
+
+
+def points(
+    problem: Problem,
+    validation: Problem,
+    *,
+    seconds: float,
+    seed: int = 0,
+    threads: int = 1,
+    steps: int | None = None,
+    **settings: Any,
+) -> list[Policy]:
+    """The policies whose costs and scores make the frontier. With `steps` its value heads learn for so many steps, however long
+    they take."""
+    config = StackConfig.for_size(len(problem) + len(validation), problem.schema.n_tests).but(**settings)
+    if steps is not None:
+        config = config.but(value_steps=steps)
+    result = run(problem, validation, Budget(), config, seed, time_limit=seconds if steps is None else None, threads=threads)
+    return [measured(result.policy(point), point) for point in result.measured]
+
+
+def measured(policy: Policy, point: Point) -> Policy:
+    """A policy that says what it came to on rows it had not seen."""
+    assert isinstance(policy, Greedy)
+    return MeasuredGreedy(policy.value_function, point.measure)
+
+
+def fit(
+    problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
+) -> Policy:
+    """The policy for a budget."""
+    config = StackConfig.for_size(len(problem) + len(validation), problem.schema.n_tests)
+    config = config if steps is None else config.but(value_steps=steps)
+    result = run(problem, validation, budget, config, seed, time_limit=seconds if steps is None else None)
+    costs, most = problem.schema.costs, budget.cap(problem.schema.costs)
+    free = most is None or most >= costs.total
+    within = [p for p in result.points if free or result.shared.most_paid(costs, p.prefix, p.cap) <= (most or 0)]
+    blend = choose([p.cost for p in within], [-p.loss for p in within], [p.measure.loss_error for p in within], budget)
+    first, second = (result.policy(within[i]) for i in (blend.first, blend.second))
+    return Mixture(first, second, blend.share, seed) if blend.share else first

@@ -1,0 +1,18 @@
+"""One training for every tradeoff and every budget, for tables: a cross-fitted stack of learners, and values learned on top of it.
+
+Every row is held out for some members. What is learned from beliefs, and all that is measured, uses beliefs of members that have
+not seen the row.
+
+config: settings of a training
+trees: boosted trees as arrays, without LightGBM
+belief: class probabilities from a stack of learners
+inference: a trained stack without torch: what each action is worth
+folds: which rows each member learns from
+learners: trees and linear models of any set of tests
+weights: how much each learner counts
+pool: states with the beliefs in them and after each of some tests
+heads: value heads side by side
+train: a training, a step at a time
+measure: policies measured on rows that their members have not seen
+run: one training under the driver, and what it comes to
+"""

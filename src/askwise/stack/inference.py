@@ -1,0 +1,133 @@
+"""A trained stack without torch: what each action is worth in a state, at any tradeoff and any hard budget.
+
+    D = min_k Σ_y p_y ℓ̃(y, k)                          loss of deciding now, p from the stack
+    𝒞 = the first n legal tests of the static order      n: breadth
+    r = mean of the value heads of [summary of p, x ⊙ m, m, φ, a, breadth]
+    V_i = D + r_i,   G = min_{i ∈ 𝒞} (V_i + c̃_i) + r_β   buy if G + ε < D
+
+Symbols are those of the family's README, and so is what becomes of these predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from askwise.core.arrays import Array, Doubles
+from askwise.core.cases import State
+from askwise.core.policy import Greedy
+from askwise.family.conditions import Scale, affordable
+from askwise.family.config import DESIGN as FAMILY
+from askwise.family.forward import Prediction, belief_summary, softplus
+from askwise.family.inference import Family, PredictedValues, PrefixValues
+from askwise.stack.belief import Belief, Scores
+from askwise.stack.config import DESIGN
+
+
+@dataclass(frozen=True, eq=False)
+class Stack(Family):
+    """What one training learned: a policy for every tradeoff, every budget and every breadth."""
+
+    tree_scores: Scores | None = None  # another way to the scores of its trees, that of LightGBM
+
+    def values(self, lam: float, dtype: Any = np.float32, breadth: int = DESIGN.breadths[-1]) -> StackValues:
+        return StackValues(self, lam, breadth, dtype)
+
+    def policy(
+        self, lam: float, prefix: int | None = None, dtype: Any = np.float32, breadth: int = DESIGN.breadths[-1]
+    ) -> Greedy:
+        values = self.values(lam, dtype, breadth)
+        return Greedy(values if prefix is None else PrefixValues(values, self.rank, prefix))
+
+
+class StackValues(PredictedValues):
+    """What the belief and the value heads of a stack predict."""
+
+    def __init__(self, stack: Stack, lam: float, breadth: int, dtype: Any = np.float32) -> None:
+        weights = stack.weights
+        super().__init__(stack.scale, lam, stack.loss, weights["calibration"], dtype)
+        self.alone, self.breadth, self.owner = stack.alone, breadth, stack.owner
+        self.order, self.rank = np.argsort(stack.rank), stack.rank
+        self.believe_in = Belief(weights, stack.owner, dtype, stack.tree_scores)
+        self.heads = Heads(weights, dtype)
+
+    def believe(self, values: Array, mask: Array) -> Array:
+        """B, K: class probabilities."""
+        belief: Array = self.believe_in(values, mask)
+        return belief
+
+    def predict(self, state: State) -> Prediction:
+        """Belief, candidates, and what is to be expected of each."""
+        belief = self.believe(state.values, state.mask)
+        class_losses = belief @ self.loss
+        decision_loss = class_losses.min(1, keepdims=True)
+        assert state.test_cost is not None
+        lam = np.full_like(state.test_cost[:, 0], self.lam)
+        shown = head_inputs(belief, decision_loss, state.values, state.mask)
+        left = state.left
+        conditions = condition_inputs(self.scale, self.alone, lam, left, state.test_cost, self.breadth)
+        out = self.heads(np.concatenate([shown, conditions], 1, dtype=self.dtype))
+        F, rows = state.mask.shape[1], state.rows
+        scaled_cost = (state.test_cost * (self.lam / self.scale.loss_scale)).astype(out.dtype)
+        candidates = next_in_order(state.legal[:, -F:], self.order, self.rank, self.breadth)
+        test_values = out[:, :F] + decision_loss + scaled_cost
+        best = np.where(candidates, test_values, np.inf).argmin(1)
+        cost_bound = self.scale.cost_bound(lam, left).astype(out.dtype)
+        return Prediction(
+            belief=belief,
+            class_losses=class_losses,
+            decision_loss=decision_loss,
+            test_logits=out[:, :F],
+            candidates=candidates,
+            test_values=test_values,
+            best=best,
+            continue_value=test_values[rows, best] + out[:, F],
+            final_loss=decision_loss[:, 0] + out[:, F + 1],
+            cost_to_come=scaled_cost[rows, best] + cost_bound * softplus(out[:, F + 2] - FAMILY.cost_offset),
+            external_value=out[:, F + 3] if out.shape[1] > F + 3 else None,
+        )
+
+
+class Heads:
+    """The mean of the value heads: two hidden layers with ReLU each, side by side."""
+
+    def __init__(self, weights: Mapping[str, Array], dtype: Any) -> None:
+        layers = [(weights[f"heads.{i}.weight"].astype(dtype), weights[f"heads.{i}.bias"].astype(dtype)) for i in range(3)]
+        (first, bias), *others = layers  # M, in, out; M, 1, out
+        self.first = np.ascontiguousarray(first.transpose(1, 0, 2).reshape(first.shape[1], -1)), bias.reshape(-1)
+        self.others, self.width = others, first.shape[2]
+
+    def __call__(self, inputs: Any) -> Any:
+        """B, outputs."""
+        (first, bias), ((second, second_bias), (third, third_bias)) = self.first, self.others
+        hidden = np.maximum(inputs @ first + bias, 0)
+        members = len(second)
+        out = 0
+        for i in range(members):
+            part = hidden[:, i * self.width : (i + 1) * self.width]
+            out = out + np.maximum(part @ second[i] + second_bias[i, 0], 0) @ third[i] + third_bias[i, 0]
+        return out / np.asarray(members, inputs.dtype)
+
+
+def head_inputs(belief: Any, decision_loss: Any, values: Any, mask: Any) -> Any:
+    """What value heads see of a state: p and its summary, values and mask. values: B, C, 0 where unknown."""
+    limited = values.clip(-DESIGN.value_limit, DESIGN.value_limit)
+    return np.concatenate([belief_summary(belief, decision_loss), limited, mask], 1, dtype=belief.dtype)
+
+
+def condition_inputs(
+    scale: Scale, alone: Doubles, lam: Doubles, left: Doubles | None, test_cost: Array, breadth: int | Array
+) -> Any:
+    """What value heads see of what is asked for: φ, a, and which of the breadths it is; B, ..."""
+    chosen = np.reshape(breadth, (-1, 1)) == np.array(DESIGN.breadths)
+    one_hot = 0 * lam[:, None] + chosen
+    return np.concatenate([scale.conditions(lam, left), affordable(alone, test_cost, left), one_hot], 1)
+
+
+def next_in_order(legal: Any, order: Array, rank: Array, breadth: Any) -> Any:
+    """B, F: the first so many legal tests of the static order. breadth: one for all, or B, 1."""
+    place = np.cumsum(legal[:, order].astype(np.float32), 1)[:, rank]
+    return legal & (place <= breadth)

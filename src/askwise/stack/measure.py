@@ -1,0 +1,161 @@
+"""Policies of a stack, measured on rows that the members have not seen, and which of them are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from askwise.components.prefixes import lengths_of
+from askwise.core.arrays import Array, Doubles, Ints
+from askwise.core.episode import rollout, tally
+from askwise.core.measures import Measure, Tally
+from askwise.core.problem import Problem
+from askwise.core.sampling import hash_cases
+from askwise.family.candidates import caps_of
+from askwise.family.config import MeasuringConfig
+from askwise.family.frontier import GrowingMeasurement
+from askwise.frontier.hull import useful
+from askwise.frontier.point import Point
+from askwise.stack.belief import Scores
+from askwise.stack.config import DESIGN
+from askwise.stack.inference import Stack
+
+MOST_REMEMBERED = 3_000_000  # scores of trees
+
+
+class StackCandidate(NamedTuple):
+    """A policy of a stack: at a tradeoff and a breadth or along a prefix of the order, under a hard budget or without."""
+
+    lam: float
+    prefix: int | None
+    cap: int | None  # in units
+    breadth: int
+
+    def point(self, measure: Measure) -> Point:
+        breadth = self.breadth if self.prefix is None else None
+        return Point(self.lam, measure, prefix=self.prefix, cap=self.cap, breadth=breadth)
+
+
+class RememberedScores:
+    """Scores of trees that are computed once for each state: policies at neighbouring tradeoffs visit the same ones.
+
+    States are known by a hash of 64 bits, so that two of a million are confused once in 37 million trainings.
+    """
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores
+        self.key, self.place = np.zeros(0, np.uint64), np.zeros(0, np.int64)  # sorted by key
+        self.kept: Array | None = None
+
+    def __call__(self, values: Array, known: Array) -> Array:
+        key = hash_cases(np.concatenate([np.where(known, values, np.float32(0)), np.packbits(known, 1)], 1, dtype=np.float32))
+        unique, first, back = np.unique(key, return_index=True, return_inverse=True)
+        at = np.searchsorted(self.key, unique)
+        there = np.zeros(len(unique), bool)
+        inside = at < len(self.key)
+        there[inside] = self.key[at[inside]] == unique[inside]
+        if not there.all():
+            which = first[~there]
+            new = np.asarray(self.scores(values[which], known[which]), np.float32)
+            if self.kept is None or len(self.kept) + len(new) > MOST_REMEMBERED:
+                self.kept, self.key, self.place = new[:0], self.key[:0], self.place[:0]
+                if there.any():  # what was known is forgotten too
+                    return self(values, known)
+            self.place = np.insert(self.place, at[~there], len(self.kept) + np.arange(len(new)))
+            self.key = np.insert(self.key, at[~there], unique[~there])
+            self.kept = np.concatenate([self.kept, new])
+            at = np.searchsorted(self.key, unique)
+        assert self.kept is not None
+        found: Array = self.kept[self.place[at]][back]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows as they are, and who judges which of them."""
+
+    problem: Problem
+    parts: Sequence[tuple[Stack, Ints]]  # a member, and the rows that it has not seen
+
+    @property
+    def rows(self) -> Ints:
+        return np.concatenate([rows for _, rows in self.parts])
+
+    def tally(self, candidate: StackCandidate, rows: Ints) -> Tally:
+        """What a policy comes to on some rows."""
+        lam, prefix, cap, breadth = candidate
+        total = None
+        for member, own in self.parts:
+            some = np.intersect1d(rows, own)
+            if len(some):
+                limit = member.limit(self.problem.schema.costs, prefix, cap)
+                policy = member.policy(lam, prefix, breadth=breadth)
+                new = tally(self.problem, rollout(self.problem, policy, limit, some))
+                total = new if total is None else total + new
+        assert total is not None
+        return total
+
+
+def breadths_for(tests: int) -> list[int]:
+    """Those that differ for so many tests."""
+    enough = next((i for i, b in enumerate(DESIGN.breadths) if b >= tests), len(DESIGN.breadths) - 1)
+    return list(DESIGN.breadths[: enough + 1])
+
+
+def candidates_for(
+    problem: Problem, stack: Stack, extra: int | None, lams: int, measuring: MeasuringConfig
+) -> list[StackCandidate]:
+    """Prefixes of the order; tradeoffs at every breadth; hard budgets, with the order and with several tradeoffs."""
+    scale, F, order = stack.scale, problem.schema.n_tests, np.argsort(stack.rank)
+    breadths = breadths_for(F)
+    grid: Doubles = np.geomspace(scale.high, scale.low, lams)
+    found = [StackCandidate(0.0, k, None, 1) for k in sorted({0, *lengths_of(problem, order, 20)})]
+    found += [StackCandidate(lam, None, None, breadth) for breadth in breadths for lam in grid.tolist()]
+    for cap in sorted({*caps_of(problem.schema, scale, measuring), *([extra] if extra else [])}):
+        found.append(StackCandidate(0.0, F, cap, 1))
+        found += [StackCandidate(0.0, None, cap, breadth) for breadth in breadths]
+        middle = np.geomspace(scale.low, scale.high, measuring.cap_lams + 2)[1:-1].tolist()
+        found += [StackCandidate(lam, None, cap, breadths[min(1, len(breadths) - 1)]) for lam in middle]
+    return found
+
+
+@dataclass(eq=False)
+class StackFrontier:
+    """The measurement at the end: everything on some rows, and what could be followed on all others."""
+
+    held_out: HeldOut
+    stack: Stack
+    candidates: list[StackCandidate]
+    seed: int
+    measuring: MeasuringConfig
+
+    def points(self, first: int) -> tuple[list[Point], list[Point]]:
+        """Those that were measured without a hard budget, and those that some budget could follow, by rising cost."""
+        rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
+        costs = self.held_out.problem.schema.costs
+        work = GrowingMeasurement(costs, [partial(self.held_out.tally, c) for c in self.candidates], rows)
+        work.go_on(first, range(len(self.candidates)))
+        at_once = next(i for i, c in enumerate(self.candidates) if c.prefix == 0)
+
+        def following(which: Sequence[int], slack: bool) -> list[int]:
+            points = [self.candidates[i].point(work.measure(i)) for i in which]
+            loose: list[float] | float = [p.measure.loss_error / 2 for p in points] if slack else 0.0
+            on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], loose)
+            return sorted({which[i] for i in on.tolist()} | {at_once})
+
+        left = following(range(len(self.candidates)), True)
+        while work.used < len(rows):
+            work.go_on(self.measuring.part_rows, left)
+            left = following(left, True)
+        kept = [self.candidates[i].point(work.measure(i)) for i in following(left, False) if i != at_once]
+        kept.sort(key=lambda p: (p.cost, -self._most(p)))
+        free = [i for i in left if self.candidates[i].cap is None]
+        measured = [self.candidates[i].point(work.measure(i)) for i in free]
+        return measured, [self.candidates[at_once].point(work.measure(at_once)), *kept]
+
+    def _most(self, point: Point) -> float:
+        return self.stack.most_paid(self.held_out.problem.schema.costs, point.prefix, point.cap)

@@ -1,0 +1,162 @@
+"""One training of a stack, under the driver, and what it comes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from askwise.components.static_order import elimination_order
+from askwise.core import missingness
+from askwise.core.budget import Budget
+from askwise.core.policy import Policy
+from askwise.core.problem import Problem
+from askwise.core.sampling import some_rows
+from askwise.errors import StateError
+from askwise.family.config import MeasuringConfig
+from askwise.family.frontier import area_of
+from askwise.frontier.point import Point
+from askwise.stack.config import StackConfig
+from askwise.stack.folds import Folds, joined
+from askwise.stack.inference import Stack
+from askwise.stack.measure import HeldOut, RememberedScores, StackCandidate, StackFrontier, breadths_for, candidates_for
+from askwise.stack.train import StackTrainer
+from askwise.stack.trees import Trees
+from askwise.training.checkpoint import TrainingState, part
+from askwise.training.checkpoint_checks import same_run, seconds_before, taking_over
+from askwise.training.driver import Clock, drive
+from askwise.training.result import InterimMeasurement, TrainingResult
+
+TREE_TIME, VALUE_TIME = 0.3, 0.4  # shares of a time limit: for the trees of all members, and for the value heads
+MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
+INTERIM_ROWS = 300
+
+
+class StackTraining:
+    """A trainer as the driver wants it."""
+
+    def __init__(self, trainer: StackTrainer, rows: Problem, clock: Clock) -> None:
+        self.trainer, self.rows, self.clock = trainer, rows, clock
+        self.records: list[InterimMeasurement] = []
+        self.values_since: float | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.trainer.finished
+
+    def advance(self) -> InterimMeasurement | None:
+        trainer, before = self.trainer, (self.trainer.ready, self.trainer.grown)
+        if self.clock.limit is not None and len(trainer.pool.row):
+            self.values_since = self.clock.seconds if self.values_since is None else self.values_since
+            trainer.done = (self.clock.seconds - self.values_since) / (VALUE_TIME * self.clock.limit)
+        if trainer.done >= 1:
+            trainer.step = trainer.config.value_steps
+            return None
+        trainer.advance()
+        return self.measure() if before != (trainer.ready, trainer.grown) else None
+
+    def measure(self) -> InterimMeasurement | None:
+        """Some tradeoffs, and everything, on some rows."""
+        trainer = self.trainer
+        if not trainer.ready or (self.records and self.records[-1].step == trainer.step and trainer.step):
+            return None
+        held_out, scale, F = held_out_rows(trainer, self.rows), trainer.scale, trainer.schema.n_tests
+        rows = held_out.rows[some_rows(len(held_out.rows), INTERIM_ROWS, trainer.seed)]
+        tries = [StackCandidate(0.0, k, None, 1) for k in (0, F)]
+        breadth = breadths_for(F)[-1]
+        tries += [StackCandidate(lam, None, None, breadth) for lam in np.geomspace(scale.high, scale.low, 6).tolist()]
+        costs = trainer.schema.costs
+        points = [c.point(held_out.tally(c, rows).measure(costs)) for c in tries]
+        least = min(points, key=lambda p: (p.loss, p.cost))
+        record = InterimMeasurement(trainer.step, trainer.progress, least.lam, None, least.measure, area_of(points, scale))
+        self.records.append(record)
+        return record
+
+    def why_stop(self) -> str | None:
+        return None
+
+    def state(self) -> TrainingState:
+        arrays, facts = self.trainer.state()
+        return arrays, {**facts, "records": [record.to_dict() for record in self.records]}
+
+
+def run(
+    problem: Problem,
+    validation: Problem,
+    budget: Budget | None = None,
+    config: StackConfig | None = None,
+    seed: int = 0,
+    *,
+    time_limit: float | None = None,
+    threads: int = 1,
+    resume: TrainingState | None = None,
+    save: Callable[[TrainingState], None] | None = None,
+    save_every: float = 0.0,
+    callback: Callable[[InterimMeasurement], None] | None = None,
+) -> TrainingResult[Stack]:
+    """Trains on the rows of both problems, and measures on all rows that some members have not seen; with many rows these are the
+    validation rows. `save`, `save_every`, `callback` and `resume` are as in the driver."""
+    if resume is not None:
+        same_run(resume[1].get("run"), {"algorithm": "stack"})
+    clock = Clock(time_limit, 0.0 if resume is None else seconds_before(resume[1]))
+    rows = joined(problem, validation.with_loss(problem.loss))
+    config = config or StackConfig.for_size(len(rows), problem.schema.n_tests)
+    few = len(rows) < config.few_rows
+    folds = Folds.across(rows.labels, config.folds, seed) if few else Folds.apart(len(problem), validation.labels)
+    filled = missingness.go_with_class(problem)
+    learn = missingness.filled(rows, seed) if filled else rows
+    lacking = missingness.lacking(rows) if filled else None
+    if resume is None:
+        order = elimination_order(learn, seed, threads=threads, seconds=None if time_limit is None else 0.1 * time_limit)
+    else:
+        order = resume[0]["order"]
+        if sorted(order.tolist()) != list(range(problem.schema.n_tests)):
+            raise StateError("the checkpoint is damaged: its order does not have every test once")
+    seconds = math.inf if time_limit is None else TREE_TIME * time_limit / folds.members
+    trainer = StackTrainer(learn, folds, order, config, seed, lacking, threads, min(seconds, 1e9))
+    training = StackTraining(trainer, rows, clock)
+    if resume is not None:
+        with taking_over():
+            trainer.load(*resume)
+            training.records = [InterimMeasurement.from_dict(record) for record in resume[1]["records"]]
+    clock.reserved = 0.0
+    stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
+    while not trainer.ready:  # however short the time
+        trainer.advance()
+    stack, held_out = trainer.stack(), held_out_rows(trainer, rows)
+    cap = None if budget is None else budget.cap(problem.schema.costs)
+    tries = candidates_for(rows, stack, cap, MEASURING.final_lams, MEASURING)
+    measured, kept = StackFrontier(held_out, stack, tries, seed, MEASURING).points(MEASURING.first_rows)
+
+    def policy(point: Point) -> Policy:
+        lam = trainer.scale.high if point.prefix is not None else point.lam
+        return stack.policy(lam, point.prefix, breadth=point.breadth or 1)
+
+    return TrainingResult(
+        points=tuple(kept),
+        measured=tuple(measured),
+        history=tuple(training.records),
+        stopped=stopped,
+        seconds=clock.seconds,
+        score=area_of(measured, trainer.scale),
+        policy=policy,
+        shared=stack,
+    )
+
+
+def held_out_rows(trainer: StackTrainer, rows: Problem) -> HeldOut:
+    """Rows as they are, with the members that have not seen them. Their trees remember what they have computed."""
+    remembered: dict[int, RememberedScores] = {}
+    parts = []
+    for b, h, own in trainer.folds.parts:
+        member = trainer.member(b, h)
+        if "weight.trees" in member.weights:
+            if b not in remembered:
+                trees = Trees.of(part(dict(member.weights), "trees."))
+                remembered[b] = RememberedScores(partial(trees.scores, classes=trainer.schema.n_classes))
+            member = replace(member, tree_scores=remembered[b])
+        parts.append((member, own))
+    return HeldOut(rows, parts)

@@ -1,0 +1,366 @@
+"""Training of a stack, a piece of work at a time: the learners of each member, their weights, a pool of states, and value heads.
+
+Values are learned by one-step bootstrapping, as Q-learning does, on states of rows that the belief has not seen: what follows a
+test is looked up, the belief there is known, and the averaged heads say what is to be expected from there on.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from askwise.components.networks import soft_update, weights_of
+from askwise.components.torch_state import own_random_numbers, own_torch
+from askwise.core.arrays import Array, Arrays, Bools, Doubles, Floats, Ints
+from askwise.core.episode import replay, rollout
+from askwise.core.policy import Exploring
+from askwise.core.problem import Problem
+from askwise.family import losses
+from askwise.family.conditions import Scale, costs_alone
+from askwise.family.config import DESIGN as FAMILY
+from askwise.family.config import FamilyConfig
+from askwise.family.forward import uncalibrated
+from askwise.family.losses import Outcome
+from askwise.family.states import LiveCases, Observation, StateSampler
+from askwise.stack.belief import LEARNERS, Belief, held_share
+from askwise.stack.config import DESIGN, StackConfig
+from askwise.stack.folds import Folds
+from askwise.stack.heads import ValueHeads
+from askwise.stack.inference import Stack, head_inputs, next_in_order
+from askwise.stack.learners import StateMaker, fit_linear, fit_trees, prior, shift, some_of
+from askwise.stack.pool import Pool
+from askwise.stack.trees import Trees, joined
+from askwise.stack.weights import fit_weights
+from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
+from askwise.training.checkpoint_checks import same_run
+
+WEIGHT_STATES = 20_000  # from which the weights of the learners are learned, about
+
+
+class Outlook(NamedTuple):
+    """What the heads make of B states."""
+
+    value_after: Tensor  # B, F: V
+    optimism: Tensor  # B: β
+    final_loss: Tensor  # B: ℓ̂
+    later_cost_share: Tensor  # B: κ
+    external_value: Tensor | None  # B: E
+    decision_loss: Tensor  # B: D
+    best: Tensor  # B: i*
+    best_cost: Tensor  # B
+    continue_value: Tensor  # B: G, without gradient
+    continues: Tensor  # B
+
+
+class StackTrainer:
+    """One training run. `done` is how much of it is over; the caller moves it on by time, if it has a limit."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        folds: Folds,
+        order: Ints,
+        config: StackConfig,
+        seed: int = 0,
+        lacking: Doubles | None = None,
+        threads: int = 1,
+        seconds: float = math.inf,
+    ) -> None:
+        self.problem, self.folds, self.config, self.seed = problem.trainable(), folds, config, seed
+        self.order, self.rank, self.threads = order, np.argsort(order), threads
+        self.seconds = seconds  # that the trees of each member may take
+        self.schema, self.scale, self.alone = problem.schema, Scale.of(problem), costs_alone(problem.schema)
+        self.rng = np.random.default_rng(seed)
+        lacking = np.zeros(len(order)) if lacking is None else lacking
+        self.sampler = StateSampler(self.schema, self.scale, self.rank, config, lacking)
+        self.maker = StateMaker(self.problem, self.sampler)
+        self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
+        self.common: Arrays = {"prior": prior(problem), "shift": shift(problem), "calibration": uncalibrated()}
+        self.members: list[Arrays] = []  # the learners of each
+        self.pool = Pool(self.problem, self.rank, config.successors, self._held_out_belief)
+        self.step, self.done, self.grown = 0, 0.0, 0
+        F, K, C = self.schema.n_tests, self.schema.n_classes, len(self.schema.columns)
+        seen, asked = K + FAMILY.top_classes + 2 + C + F, FAMILY.conditions + len(DESIGN.breadths)
+        inputs = seen + asked + (F if FAMILY.few_tests >= F else 0)
+        with own_torch(seed):
+            self.network = ValueHeads(folds.heads, inputs, config.value_width, F + 3 + (self.schema.external_needs is not None))
+            self.torch_rng = torch.get_rng_state()
+        self.mean = copy.deepcopy(self.network).requires_grad_(False)
+        self.optimiser = torch.optim.AdamW(
+            self.network.parameters(), lr=config.value_rate, weight_decay=config.weight_decay, fused=True
+        )
+
+    # ------------------------------------------------------------------ the loop
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.config.value_steps
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has beliefs, so that it can be measured."""
+        return any(name.startswith("weight.") for name in self.common)
+
+    def advance(self) -> None:
+        """The learners of one member, the weights of the learners, the pool, or a gradient step of the value heads."""
+        if len(self.members) < self.folds.members:
+            self._fit_member(len(self.members))
+        elif not self.ready:
+            self._fit_weights()
+        elif not len(self.pool.row):
+            row = some_of(self._pool_rows(), self.config.pool_states, self.rng)
+            self.pool.add(row, self.maker.masks(row, self.rng), None, self.rng)
+        else:
+            if self.progress * (self.config.growths + 1) >= self.grown + 1:
+                self._grow()
+            with own_random_numbers(self):
+                self._value_step()
+            self.step += 1
+
+    @property
+    def progress(self) -> float:
+        """How much of the value steps is over."""
+        return max(self.step / self.config.value_steps, self.done)
+
+    # ------------------------------------------------------------------ the belief
+
+    def _fit_member(self, k: int) -> None:
+        learned, held_out = self.folds.learned(k), np.flatnonzero(self.folds.belief == k)
+        seed = 1_000 * self.seed + k
+        trees = fit_trees(self.maker, learned, held_out, self.config, self.folds.members, seed, self.threads, self.seconds)
+        with own_random_numbers(self):
+            linear = fit_linear(self.maker, learned, self.config, seed)
+        arrays = {f"trees.{name}": value for name, value in trees.items()}
+        self.members.append({**arrays, **{f"linear.{name}": value for name, value in linear.items()}})
+
+    def _fit_weights(self) -> None:
+        row = some_of(self.folds.held_out, WEIGHT_STATES, self.rng)
+        mask = self.maker.masks(row, self.rng)
+        alike = {f"weight.{name}": np.zeros(3) for name in LEARNERS}
+        logits = [np.empty((len(row), self.schema.n_classes)) for _ in LEARNERS]
+        for k in range(self.folds.members):
+            which = self.folds.belief[row] == k
+            belief = Belief({**self.common, **self.members[k], **alike}, self.schema.owner, np.float64)
+            for own, z in zip(logits, belief.logits(*self._seen(row[which], mask[which])), strict=True):
+                own[which] = z
+        scales = np.exp(self.common["shift"])
+        weight = scales[self.problem.labels[row]] * (1.0 if self.problem.weight is None else self.problem.weight[row])
+        named = dict(zip(LEARNERS, logits, strict=True))
+        with own_random_numbers(self):
+            fitted = fit_weights(
+                named, self.common["prior"], held_share(mask, float), self.problem.labels[row], weight, self.common["shift"]
+            )
+        self.common |= {f"weight.{name}": value for name, value in fitted.items()}
+
+    def _seen(self, row: Ints, mask: Bools) -> tuple[Floats, Bools]:
+        """Values, 0 where they are not known, and the mask."""
+        return np.where(self.schema.by_column(mask), self.problem.X[row], np.float32(0)), mask
+
+    def _held_out_belief(self, row: Ints, mask: Bools) -> Floats:
+        """B, K: by members that have not seen the rows."""
+        belief = np.empty((len(row), self.schema.n_classes), np.float32)
+        for k in range(self.folds.members):
+            which = np.flatnonzero(self.folds.belief[row] == k)
+            if len(which):
+                believe = Belief({**self.common, **self.members[k]}, self.schema.owner, np.float32)
+                belief[which] = believe(*self._seen(row[which], mask[which]))
+        return belief
+
+    # ------------------------------------------------------------------ the pool
+
+    def _pool_rows(self) -> Ints:
+        """Rows that values are learned from: of many some, in proportion to their weights."""
+        rows, most = self.folds.held_out, self.config.pool_rows
+        if self.problem.weight is not None:
+            share = self.problem.weight[rows]
+            return self.rng.choice(rows, min(most, len(rows)), p=share / share.sum())
+        return self.rng.permutation(rows)[:most]
+
+    def _grow(self) -> None:
+        """States that the present policies visit, at random tradeoffs and budgets, with some exploration."""
+        config, first, found = self.config, self.schema.first_test, []
+        lams = np.exp(self.rng.uniform(math.log(self.scale.least), math.log(self.scale.high), 8)).tolist()
+        costs, rows = self.schema.costs, np.unique(self.pool.row)
+        for b, h, part_rows in self.folds.parts:
+            member, mine = self.member(b, h), np.intersect1d(rows, part_rows)
+            for i, lam in enumerate(lams):
+                some = mine[i :: len(lams)]
+                if not len(some):
+                    continue
+                cap = None if i % 2 else max(1, int(costs.total * self.rng.random() ** 2))
+                breadth = DESIGN.breadths[i % len(DESIGN.breadths)]
+                explorer = Exploring(member.values(lam if i % 4 else 0.0, breadth=breadth), config.explore_share, self.rng)
+                done = rollout(self.problem, explorer, cap, some)
+                steps = replay(self.problem, done.row, done.padded, done.length, cap)
+                found.append((steps.cases.row, steps.cases.mask, steps.action - first))
+        row, mask, taken = (np.concatenate([f[i] for f in found]) for i in range(3))
+        pick = self.rng.permutation(len(row))[: config.pool_states // 2]
+        row, mask, taken = row[pick], mask[pick], taken[pick]
+        self.sampler.take_free(self.problem, row, mask, np.zeros_like(mask))
+        self.pool.add(row, mask, np.where(taken >= 0, taken, self.order[0]), self.rng)
+        self.grown += 1
+
+    # ------------------------------------------------------------------ the value heads
+
+    def _value_step(self) -> None:
+        config, pool, n = self.config, self.pool, self.config.value_batch
+        who = np.concatenate([rows[self.rng.integers(len(rows), size=n)] for rows in self._eligible])
+        row, mask = pool.row[who], pool.parts["mask"][who]
+        live, breadth = self._asked(row, mask), self.rng.choice(DESIGN.breadths, len(who))
+        observed = Observation.of(live, self.problem, self.scale, self.alone)
+        view = self._outlook(self.network, observed, pool.parts["belief"][who], breadth)
+        slot = self._looked_up(who, view.best.numpy(), observed.legal.numpy())
+        case = np.repeat(np.arange(len(who)), slot.shape[1])
+        test = np.take_along_axis(pool.parts["test"][who], slot, 1).reshape(-1)
+        target = self._targets(
+            live.after(case, test, self.problem), pool.parts["after"][who[case], slot.reshape(-1)], breadth[case]
+        )
+        holds = torch.from_numpy(pool.parts["possible"][who[case], slot.reshape(-1)]) & observed.legal[case, test]
+        loss = (
+            losses.value_loss(view.value_after[case, test][holds], _at(target, holds).total)
+            if holds.any()
+            else 0 * view.optimism.sum()
+        )
+        is_best = holds & (view.best[case] == torch.from_numpy(test))
+        if is_best.any():
+            at = torch.from_numpy(case)[is_best]
+            best_value = view.value_after.detach()[at, view.best[at]] + view.optimism[at]
+            parts = best_value, view.final_loss[at], view.later_cost_share[at]
+            loss = loss + losses.best_loss(*parts, _at(target, is_best), observed.cost_bound[at])
+        if view.external_value is not None:
+            assert self.problem.external is not None
+            lost = self.loss[observed.labels, torch.from_numpy(self.problem.external[row])]
+            loss = loss + losses.external_loss(view.external_value, lost, self._bill(observed, live.lam))
+        for group in self.optimiser.param_groups:
+            group["lr"] = config.value_rate * FamilyConfig.rate_factor(self.progress)
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        self.optimiser.step()
+        soft_update(self.mean, self.network, max(2e-3, 5 / (self.step + 10)))
+
+    @property
+    def _eligible(self) -> list[Ints]:
+        """Of each head: the states of the pool that it may learn from."""
+        part_of = self.folds.head[self.pool.row]
+        states = [np.flatnonzero(part_of != h) for h in range(self.folds.heads)]
+        return [rows if len(rows) else np.arange(len(part_of)) for rows in states]
+
+    def _asked(self, row: Ints, mask: Bools) -> LiveCases:
+        """The states under random tradeoffs, hard budgets and refusals."""
+        n, rng, scale = len(row), self.rng, self.scale
+        lam = scale.least * (scale.high / scale.least) ** rng.random(n)
+        cap, capped = self.sampler.caps(self.problem, row, mask, rng)
+        lam[capped & (rng.random(n) < self.config.only_capped_share)] = scale.least
+        none = np.zeros(n, np.int64)
+        return LiveCases(row, mask, lam, cap, self.sampler.refusals(n, rng), none, none)
+
+    def _looked_up(self, who: Ints, best: Ints, legal: Bools) -> Ints:
+        """B, value_tests: which of the tests of the pool are looked up: the best, and any others that are legal."""
+        test = self.pool.parts["test"][who]
+        key = self.rng.random(test.shape) + 2 * np.take_along_axis(legal, test, 1) + 4 * (test == best[:, None])
+        return np.argsort(-key, 1)[:, : self.config.value_tests]
+
+    def _outlook(self, network: ValueHeads, observed: Observation, belief: Floats, breadth: Ints) -> Outlook:
+        F, rows, mask = self.schema.n_tests, observed.cases.row, observed.cases.mask
+        decision_loss = (belief @ self.loss.numpy()).min(1, keepdims=True)
+        shown = head_inputs(belief, decision_loss, *self._seen(rows, mask))
+        one_hot = breadth[:, None] == np.array(DESIGN.breadths)
+        given = [torch.from_numpy(shown), observed.conditions, observed.affordable, torch.from_numpy(one_hot.astype(np.float32))]
+        out = network(torch.cat(given, 1).view(self.folds.heads, -1, sum(g.shape[1] for g in given))).reshape(len(rows), -1)
+        candidates = next_in_order(observed.legal.numpy(), self.order, self.rank, breadth[:, None])
+        D = torch.from_numpy(decision_loss[:, 0])
+        value_after = D[:, None] + out[:, :F]
+        totals = (value_after.detach() + observed.scaled_cost).masked_fill(~torch.from_numpy(candidates), math.inf)
+        best = totals.argmin(1)
+        best_cost = observed.scaled_cost.gather(1, best[:, None])[:, 0]
+        G = (value_after.gather(1, best[:, None])[:, 0] + best_cost + out[:, F]).detach()
+        return Outlook(
+            value_after,
+            out[:, F],
+            D + out[:, F + 1],
+            nn.functional.softplus(out[:, F + 2] - FAMILY.cost_offset),
+            out[:, F + 3] if out.shape[1] > F + 3 else None,
+            D,
+            best,
+            best_cost,
+            G,
+            observed.open & (G + FAMILY.tie_margin < D),
+        )
+
+    @torch.no_grad()
+    def _targets(self, live: LiveCases, belief: Floats, breadth: Ints) -> Outcome:
+        """What the averaged heads expect of cases that have just bought a test."""
+        observed = Observation.of(live, self.problem, self.scale, self.alone)
+        view = self._outlook(self.mean, observed, belief, breadth)
+        end = losses.ending(view.decision_loss)
+        if view.external_value is not None:
+            may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_classes])
+            end = losses.ending(view.decision_loss, view.external_value, self._bill(observed, live.lam), may_ask)
+        cost = view.best_cost + observed.cost_bound * view.later_cost_share
+        return losses.value_target(end, Outcome(view.continue_value, view.final_loss, cost), view.continues)
+
+    def _bill(self, observed: Observation, lam: Doubles) -> Tensor:
+        """B: the scaled cost of asking the existing classifier."""
+        bill = self.schema.costs.money(observed.cases.cost_of(np.full(len(lam), self.schema.n_classes)))
+        return torch.from_numpy(bill * lam / self.scale.loss_scale).float()
+
+    # ------------------------------------------------------------------ what was learned
+
+    def member(self, b: int, h: int) -> Stack:
+        """The policy of one member of the belief and one head."""
+        heads = _heads(weights_of(self.mean), slice(h, h + 1))
+        return self._stack({**self.common, **self.members[b], **heads})
+
+    def stack(self) -> Stack:
+        """The policy that is used: all members together."""
+        learned: dict[str, Array] = {}
+        if "weight.trees" in self.common:
+            trees = joined([Trees.of(part(m, "trees.")) for m in self.members])
+            learned |= {f"trees.{name}": value for name, value in trees.arrays().items()}
+        if "weight.linear" in self.common:
+            names = [name for name in self.members[0] if name.startswith("linear.")]
+            learned |= {name: np.mean([m[name] for m in self.members], 0) for name in names}
+        return self._stack({**self.common, **learned, **_heads(weights_of(self.mean), slice(None))})
+
+    def _stack(self, weights: Arrays) -> Stack:
+        return Stack(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone)
+
+    # ------------------------------------------------------------------ checkpoints
+
+    @property
+    def networks(self) -> dict[str, nn.Module]:
+        return {"network": self.network, "mean": self.mean}
+
+    def state(self) -> TrainingState:
+        """Everything the training consists of: arrays, and facts that fit into JSON."""
+        arrays: Arrays = {"order": self.order}
+        for k, learners in enumerate(self.members):
+            arrays |= {f"member/{k}/{name}": value for name, value in learners.items()}
+        arrays |= {f"common/{name}": value for name, value in self.common.items()}
+        arrays |= {f"pool/{name}": value for name, value in self.pool.state().items()} if len(self.pool.row) else {}
+        facts = {"done": self.done, "grown": self.grown, "members": len(self.members)}
+        return state_of(self, identity(self, "stack", self.problem, order=self.order.tolist()), arrays, facts)
+
+    def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
+        """Takes over what `state` handed out; the training goes on as if it had never stopped."""
+        same_run(facts.get("run"), self.state()[1]["run"])
+        self.members = [part(arrays, f"member/{k}/") for k in range(facts["members"])]
+        self.common, self.done, self.grown = part(arrays, "common/"), facts["done"], facts["grown"]
+        if pool := part(arrays, "pool/"):
+            self.pool.load(pool)
+        load_shared(self, arrays, facts)
+
+
+def _heads(weights: Arrays, which: slice) -> Arrays:
+    """Some of the value heads, by the names under which they are stored."""
+    return {f"heads.{name.split('.')[1]}.{name.split('.')[0]}": value[which] for name, value in weights.items()}
+
+
+def _at(outcome: Outcome, which: Tensor) -> Outcome:
+    return Outcome(*(each[which] for each in outcome))

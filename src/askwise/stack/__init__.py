@@ -1,4 +1,4 @@
-"""One training for every tradeoff and every budget, for tables: a cross-fitted stack of learners, and values learned on top of it.
+"""One training for every tradeoff and every budget, for tables: a cross-fitted stack of learners, and values learned on it.
 
 Every row is held out for some members. What is learned from beliefs, and all that is measured, uses beliefs of members that have
 not seen the row.

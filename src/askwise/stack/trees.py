@@ -113,7 +113,8 @@ def _add(tree: dict[str, Any], nodes: list[tuple[int, float, int, float]], colum
 
 def _no_larger(threshold: Doubles) -> Floats:
     """The largest float32 that is no larger: a float32 is above it exactly if it is above the threshold."""
-    rounded = threshold.astype(np.float32)
+    with np.errstate(over="ignore"):  # LightGBM's largest threshold tells only who lacks a value
+        rounded = threshold.astype(np.float32)
     above: Bools = rounded > threshold
     rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
     return rounded

@@ -30,6 +30,7 @@ __all__ = [
     "Recorded",
     "Schema",
     "Session",
+    "StackConfig",
     "Tradeoff",
     "TrainConfig",
     "Unavailable",
@@ -48,6 +49,7 @@ _NAMES_OF = {
     "askwise.paper.config": ("TrainConfig",),
     "askwise.session.providers": ("Provider", "Unavailable"),
     "askwise.session.session": ("Session",),
+    "askwise.stack.config": ("StackConfig",),
     "askwise.tables.external": ("Recorded",),
 }
 

@@ -22,7 +22,7 @@ from askwise.facade import Model
 from askwise.family.config import FamilyConfig
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.model.learn import check, learn
-from askwise.model.purchases import measure_usage
+from askwise.model.purchases import followed, measure_usage
 from askwise.paper.config import TrainConfig
 from askwise.tables import doubts
 from askwise.tables.encoding import SCALING
@@ -72,12 +72,14 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Makes an encoder of your own, see `askwise.components.encoders.Encoder`.
     n_restarts : int, default=1
         Trains so many times and keeps the best on validation rows.
-    algorithm : {'family', 'paper'}, default='family'
-        One training for every tradeoff and every budget, or the paper's, which learns for one budget.
-    config : FamilyConfig or TrainConfig, default=None
+    algorithm : {'auto', 'stack', 'family', 'paper'}, default='auto'
+        One training for every tradeoff and every budget, by a stack of learners or by a family of networks, or the paper's
+        algorithm, which learns for one budget. 'auto': the stack for up to 64 tests, else, or with a `network`, the family.
+    config : StackConfig, FamilyConfig or TrainConfig, default=None
         All settings of training. By default they follow from the size of the data.
     validation_fraction : float, default=0.25
-        Share of the rows that is kept apart: half of it to learn when to stop, half to choose and to measure.
+        Share of the rows that is kept apart to choose and to measure. The stack learns from all rows where there are fewer than
+        20,000, and measures each row by members that have not learned from it.
     time_limit : float, default=None
         Seconds for each training. Without it training is counted in steps, and the result depends on the seed alone.
     unit : str, default=''
@@ -95,6 +97,9 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The classes, sorted.
     validation_rows_ : ndarray of int
         The rows that were kept apart for choosing; empty where there were too few.
+    out_of_fold_ : askwise.evaluation.Report or None
+        What the model comes to on the rows of the fit, each decided by members that had not learned from it; None where
+        validation rows were kept apart instead.
     n_features_in_ : int
         Columns of the table.
     feature_names_in_ : ndarray of str
@@ -132,7 +137,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling: Annotated[str, SCALING] = "columns",
         network: Any = None,
         n_restarts: Size = 1,
-        algorithm: Annotated[str, OneOf("family", "paper")] = "family",
+        algorithm: Annotated[str, OneOf("auto", "stack", "family", "paper")] = "auto",
         config: FamilyConfig | TrainConfig | None = None,
         validation_fraction: Annotated[float, Real(at_least=0, below=1, noun="a share")] = 0.25,
         time_limit: Annotated[float | None, OrNone(SECONDS)] = None,
@@ -255,7 +260,10 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             encoder=self.network,
             family=learned.result.shared,
         )
-        return replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation)})
+        held_out = learned.result.held_out
+        model = replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation, held_out)})
+        self.out_of_fold_ = None if held_out is None else followed(model, held_out)
+        return model
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case.

@@ -12,7 +12,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Bools, Doubles, Ints
 from askwise.core.budget import Budget
-from askwise.core.episode import Episodes, rollout, tally
+from askwise.core.episode import Episodes, by_row, rollout, tally
 from askwise.core.measures import Mean, Measure
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
@@ -112,6 +112,12 @@ class Report:
             (*chosen, *(t for t, has in zip(schema.tests, row, strict=True) if has and t not in chosen))
             for chosen, row in zip(plain, self.bought_mask, strict=True)
         ]
+
+
+def mixed(first: Report, second: Report, takes_second: Bools) -> Report:
+    """What comes of following the second for some of the cases, which are the same in both."""
+    parts = [(first, ~takes_second), (second, takes_second)]
+    return Report(first.problem, by_row([report.episodes.take(np.flatnonzero(who)) for report, who in parts if who.any()]))
 
 
 def evaluate(policy: Policy, problem: Problem, budget: Budget) -> Report:

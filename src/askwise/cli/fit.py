@@ -24,7 +24,18 @@ from askwise.facade import Model, load
 from askwise.files import check_out, remove_leftovers
 from askwise.model.archives import MODEL, STATE, is_kind
 from askwise.model.file import read_state, write_state
-from askwise.reports.model_report import PAGE, PICTURES, beside, card, describe, frontier_table, measured, results, write_pictures
+from askwise.reports.model_report import (
+    PAGE,
+    PICTURES,
+    MeasuredOn,
+    beside,
+    card,
+    describe,
+    frontier_table,
+    measured,
+    results,
+    write_pictures,
+)
 from askwise.tables.external import Recorded
 from askwise.tables.frames import TableView
 from askwise.tables.small_files import read_list, read_loss
@@ -45,10 +56,16 @@ def run(options: argparse.Namespace) -> None:
     with cases.errors_name_lines():
         if options.resume and out.exists() and not state.exists():  # it was killed between the training and its report
             model, validation_rows = _trained(out, state, classifier, cases.X, cases.y)
+            report = None
         else:
             _train(classifier, cases.X, cases.y, out, state, options)
-            model, validation_rows = classifier.model_, classifier.validation_rows_
-    _report(options, model, validation_rows, out, cases)
+            model, validation_rows, report = classifier.model_, classifier.validation_rows_, classifier.out_of_fold_
+    held_out = on_test_cases(model, options)
+    if held_out is None and report is not None:
+        held_out = MeasuredOn(report, f"{len(report.truth)} {model.facts['measured_on']}", "out_of_fold")
+    elif held_out is None and model.facts["measured_on"] == "validation cases":
+        held_out = on_validation_cases(model, cases, validation_rows)
+    _report(options, model, out, held_out)
 
 
 def _check_out(out: Path, options: argparse.Namespace) -> None:
@@ -119,7 +136,7 @@ def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: An
     """The model that this very fit has written, and the rows that it kept apart."""
     model, ready = load(out), classifier.prepare(X, y)
     here = {
-        "algorithm": classifier.algorithm,
+        **({} if classifier.algorithm == "auto" else {"algorithm": classifier.algorithm}),
         "seed": classifier.random_state,
         "budget": classifier.budget or Budget(),
         "data": ready.problem.fingerprint,
@@ -134,16 +151,17 @@ def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: An
     return model, ready.validation_rows
 
 
-def _report(options: argparse.Namespace, model: Model, rows: Ints, out: Path, cases: LabelledCases) -> None:
+def _report(options: argparse.Namespace, model: Model, out: Path, held_out: MeasuredOn | None) -> None:
     """The report on a model that is written."""
-    held_out = on_test_cases(model, options) or on_validation_cases(model, cases, rows)
     files = write_pictures(model, out, held_out)
     if options.json:
-        measures = {"test": None, "validation": None, "test" if held_out.test else "validation": measured(model, held_out.report)}
+        measures: dict[str, Any] = {"test": None, "validation": None, "out_of_fold": None}
+        measures |= {} if held_out is None else {held_out.kind: measured(model, held_out.report)}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
     written = f"written: {', '.join(str(f) for f in [out, *files])}"
-    print(describe(model), frontier_table(model), results(model, held_out), written, sep="\n\n")
+    found = [] if held_out is None else [results(model, held_out)]
+    print(describe(model), frontier_table(model), *found, written, sep="\n\n")
 
 
 # ---------------------------------------------------------------------- what the options mean for the classifier

@@ -52,6 +52,14 @@ class Episodes:
         """N: where each episode begins in `action`."""
         return np.cumsum(self.length) - self.length
 
+    def take(self, which: Ints) -> Episodes:
+        """Some of the episodes, in this order."""
+        length = self.length[which]
+        start = np.repeat(self.first[which] - (np.cumsum(length) - length), length)
+        steps = start + np.arange(len(start))
+        per_step = {"action", "probability"}
+        return Episodes(*(getattr(self, name)[steps if name in per_step else which] for name in Episodes.__dataclass_fields__))
+
     @property
     def padded(self) -> Ints:
         """N, L: the actions of each episode, 0 after its end."""
@@ -73,12 +81,7 @@ def rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None
 def by_row(parts: Sequence[Episodes]) -> Episodes:
     """Episodes of different rows, put together in the order of the rows."""
     whole = _joined([part for part in parts if len(part.row)])
-    order = np.argsort(whole.row, kind="stable")
-    length = whole.length[order]
-    start = np.repeat(whole.first[order] - (np.cumsum(length) - length), length)
-    steps = start + np.arange(len(start))
-    per_step = {"action", "probability"}
-    return Episodes(*(getattr(whole, name)[steps if name in per_step else order] for name in Episodes.__dataclass_fields__))
+    return whole.take(np.argsort(whole.row, kind="stable"))
 
 
 def _joined(parts: Sequence[Episodes]) -> Episodes:

@@ -35,6 +35,7 @@ from askwise.family.forward import (
     softplus,
     temperature_inputs,
 )
+from askwise.frontier.point import Point
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,10 @@ class Family:
         """Adaptive at a tradeoff or, with a prefix, so many tests of the order for everybody who can have them."""
         values = self.values(lam, dtype)
         return Greedy(values if prefix is None else PrefixValues(values, self.rank, prefix))
+
+    def follow(self, point: Point, dtype: Any = np.float32) -> Greedy:
+        """The policy of a point."""
+        return self.policy(point.lam, point.prefix, dtype)
 
     def limit(self, costs: CostFunction, prefix: int | None, cap: int | None) -> int | None:
         """What no case may pay more than, in units: the hard budget or, along a prefix, the cost of its tests together, also for

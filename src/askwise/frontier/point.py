@@ -18,8 +18,8 @@ class Point:
     # None: decides at once, or is of a family, whose points share their weights
     weights: Arrays | None = field(default=None, repr=False)
     prefix: int | None = None  # of a family: so many tests of a fixed order for everybody who can have them; None: adaptive
-    breadth: int | None = None  # of a stack: how many of the next tests of the fixed order compete
     cap: int | None = None  # of a family: the hard budget, in units of the costs, it was measured under and is run under
+    breadth: int | None = None  # of a stack: so many of the next tests of the fixed order compete
 
     @property
     def cost(self) -> float:

@@ -25,6 +25,7 @@ from askwise.model import archives, file_checks
 from askwise.model.archives import MODEL, STATE
 from askwise.model.file_checks import must
 from askwise.model.model import LearnedModel
+from askwise.stack.inference import Stack
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import Recorded
 
@@ -87,7 +88,7 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
         "cost_unit": str(costs.smallest_unit),
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
-        "points": [{**point.shown, "prefix": point.prefix, "cap": point.cap} for point in model.points],
+        "points": [{**p.shown, "prefix": p.prefix, "cap": p.cap, "breadth": p.breadth} for p in model.points],
         "scale": None if model.family is None else model.family.scale.to_dict(),
         "trained_for": model.trained_for.to_dict(),
         "budget": model.budget.to_dict(),
@@ -174,7 +175,8 @@ def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_enc
         for i, network in weights.items():
             file_checks.check_network(network, schema, i)
     return tuple(
-        Point(card["lam"], Measure.from_dict(card), weights.get(i), card["prefix"], card["cap"]) for i, card in enumerate(cards)
+        Point(card["lam"], Measure.from_dict(card), weights.get(i), card["prefix"], card["cap"], card["breadth"])
+        for i, card in enumerate(cards)
     )
 
 
@@ -184,6 +186,9 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, encoder: Any) 
     scale, numbers, rank = Scale(**card["scale"]), card["scale"].values(), arrays["rank"]
     must(file_checks.are_numbers(numbers) and min(numbers) > 0 and scale.low < scale.high, "the scale is valid")
     must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
+    if "heads.0.weight" in weights:
+        file_checks.check_stack(weights, schema)
+        return Stack(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema))
     trunks = None
     if encoder is not None:
         from askwise.family.network import own_trunks

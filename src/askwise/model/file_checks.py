@@ -18,8 +18,11 @@ from askwise.core.problem import Problem, Schema
 from askwise.errors import StateError
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import fits
+from askwise.stack.belief import LEARNERS
+from askwise.stack.trees import Trees
 
-MATRICES = {"family/calibration", "loss", "costs/member", "costs/sources"}
+MOST_DEPTH = 64  # of trees
+MATRICES = {"family/calibration", "family/linear.main", "family/linear.by_set", "loss", "costs/member", "costs/sources"}
 
 
 def must(holds: bool, words: str) -> None:
@@ -70,6 +73,7 @@ def check_arrays(arrays: Arrays, schema: Schema, own_encoder: bool) -> None:
             raise StateError(f"{name!r} is {array.dtype} of shape {array.shape}, and should have shape {shape}")
     if not own_encoder:
         dimensions = {name: 2 if name.endswith(".weight") or name in MATRICES else 1 for name in arrays}
+        dimensions |= {name: 3 for name in arrays if name.startswith("family/heads.")}  # several heads side by side
         must(all(arrays[name].ndim == n for name, n in dimensions.items()), "arrays have the right dimensions")
 
 
@@ -78,6 +82,33 @@ def check_network(weights: Arrays, schema: Schema, i: int) -> None:
     inputs, outputs = weights["encoder.0.weight"].shape[1], weights["head.weight"].shape[0]
     if (inputs, outputs) != (len(schema.columns) + schema.n_tests, 1 + schema.n_actions):
         raise StateError(f"the network of point {i} does not fit its {schema.n_tests} tests and {schema.n_classes} classes")
+
+
+def check_stack(weights: Arrays, schema: Schema) -> None:
+    """The learners and heads of a stack: whatever its trees say, each look-up stays within their arrays."""
+    F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
+    for name in ("prior", "shift"):
+        must(weights[name].shape == (K,), "the class frequencies fit the classes")
+    learners = [name for name in LEARNERS if f"weight.{name}" in weights]
+    must(bool(learners) and all(weights[f"weight.{name}"].shape == (3,) for name in learners), "each learner has its weights")
+    if "trees" in learners:
+        trees = Trees.of({name.removeprefix("trees."): value for name, value in weights.items() if name.startswith("trees.")})
+        n, index = len(trees.column), (trees.column, trees.child, trees.root, trees.output)
+        must(all(x.dtype.kind == "i" and x.ndim == 1 for x in index), "trees are made of whole numbers")
+        must(len({len(x) for x in trees[:4]}) == 1 and len(trees.root) == len(trees.output) > 0, "the arrays of the trees fit")
+        most = (2 * C - 1, n - 2, n - 1, K - 1)  # the right child is the one after the left
+        leaves = np.isposinf(trees.threshold)
+        inside = all(bool((x >= 0).all()) for x in index) and all(
+            int(x.max()) <= m + (x is trees.child) for x, m in zip(index, most, strict=True)
+        )
+        must(inside and bool((trees.child[~leaves] < n - 1).all()), "the trees stay within their nodes")
+        must(0 <= trees.depth <= MOST_DEPTH, f"trees have at most {MOST_DEPTH} levels")
+    if "linear" in learners:
+        must(weights["linear.main"].shape == (C + F, K) and weights["linear.bias"].shape == (K,), "the linear model fits")
+        must("linear.by_set" not in weights or weights["linear.by_set"].shape == (F, C * K), "the linear model fits its sets")
+    heads = [weights[f"heads.{i}.weight"].shape for i in range(3)]
+    outputs = F + 3 + (schema.external_needs is not None)
+    must(len({shape[0] for shape in heads}) == 1 and heads[2][2] == outputs, "the value heads fit the tests")
 
 
 def check(model: LearnedModel) -> None:
@@ -125,9 +156,13 @@ def _are_rows(rows: Any, n: int) -> bool:
 
 def _check_points(model: LearnedModel) -> None:
     points, first = model.points, model.points[0]
-    optional = [x for p in points for x in (p.prefix, p.cap) if x is not None]
+    optional = [x for p in points for x in (p.prefix, p.cap, p.breadth) if x is not None]
     must(are_numbers([*optional, *(x for p in points for x in p.shown.values())]), "points are numbers")
-    counts = [(x, most) for p in points for x, most in ((p.measure.n, 2**62), (p.cap, 2**62), (p.prefix, model.schema.n_tests))]
+    counts = [
+        (x, most)
+        for p in points
+        for x, most in ((p.measure.n, 2**62), (p.cap, 2**62), (p.prefix, model.schema.n_tests), (p.breadth, 2**31))
+    ]
     must(all(x is None or (type(x) is int and 0 <= x <= most) for x, most in counts), "points are counted in whole numbers")
     rising = [p.cost for p in points]
     must(first.weights is None and first.cost == 0 and rising == sorted(rising), "the points rise from deciding at once")
@@ -143,10 +178,11 @@ def _rehearse(model: LearnedModel) -> None:
     state = Cases.start(problem, np.arange(2), model.cap).observe()
     shared = None if model.family is None else model.family.weights
     # points of a family that differ only in their limits are the same network
-    different = model.points[1:] if shared is None else {(p.lam, p.prefix): p for p in model.points}.values()
+    different = model.points[1:] if shared is None else {(p.lam, p.prefix, p.breadth): p for p in model.points}.values()
     for point in different:
         for weights in (shared or point.weights or {}).values():
-            must(weights.dtype.kind in "fiu" and bool(np.isfinite(weights).all()), "weights are numbers")
+            fine = np.isfinite(weights) | np.isposinf(weights)  # leaves of trees have an infinite threshold
+            must(weights.dtype.kind in "fiu" and bool(fine.all()), "weights are numbers")
         q = model.arm(point).values(state)
         must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
     model.belief(problem, model.rollout(problem))

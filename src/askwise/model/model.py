@@ -153,7 +153,7 @@ class LearnedModel:
     def arm(self, point: Point, dtype: Any = np.float32) -> Greedy:
         """The policy of one point."""
         if self.family is not None:
-            return self.family.policy(point.lam, point.prefix, dtype)
+            return self.family.follow(point, dtype)
         weights = point.weights
         if weights is None:
             return Greedy(Constant(self.at_once))
@@ -174,7 +174,7 @@ class LearnedModel:
         """Short, and different for models that may decide differently, whatever their budget."""
         schema, costs = self.schema, self.schema.costs
         card = (schema.columns, schema.tests, schema.classes, costs.smallest_unit, self.known, self.seed, self.encoding.to_dict())
-        points = [(p.lam, p.prefix, p.cost, p.loss, *(() if p.cap is None else (p.cap,))) for p in self.points]
+        points = [(p.lam, p.prefix, p.cost, p.loss, p.cap, p.breadth) for p in self.points]
         digest = hashlib.sha256(repr((*card, points)).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
         weights = [weights[name] for weights in sets for name in sorted(weights)]

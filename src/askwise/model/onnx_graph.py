@@ -16,7 +16,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from askwise.core.arrays import Array
 
 KINDS = {np.dtype(np.float32): 1, np.dtype(np.int64): 7, np.dtype(bool): 9, np.dtype(np.float64): 11}  # ONNX's numbers
-COMPARES = {np.equal: "Equal", np.greater: "Greater", np.greater_equal: "GreaterOrEqual", np.less: "Less"}
+COMPARES = {
+    np.equal: "Equal",
+    np.greater: "Greater",
+    np.greater_equal: "GreaterOrEqual",
+    np.less: "Less",
+    np.less_equal: "LessOrEqual",
+}
 OF_TWO = {np.add: "Add", np.subtract: "Sub", np.multiply: "Mul", np.divide: "Div", np.maximum: "Max", np.minimum: "Min"}
 OF_ONE = {np.negative: "Neg", np.absolute: "Abs", np.exp: "Exp", np.log: "Log", np.sqrt: "Sqrt", np.sin: "Sin", np.tanh: "Tanh"}
 OF_TRUTH_VALUES = {np.bitwise_and: "And", np.bitwise_or: "Or", np.invert: "Not"}
@@ -224,7 +230,9 @@ def _searchsorted(graph: Graph, example: Array, ordered: Array, x: GraphArray, s
     return counts
 
 
-def _take_along_axis(graph: Graph, example: Array, x: GraphArray, index: GraphArray, axis: int) -> GraphArray:
+def _take_along_axis(graph: Graph, example: Array, x: Any, index: GraphArray, axis: int) -> GraphArray:
+    if not isinstance(x, GraphArray):  # one table for all cases
+        return graph.array(example, "Gather", graph.constant(x[0]), index.name, axis=0)
     return graph.array(example, "GatherElements", x.name, index.name, axis=axis)
 
 

@@ -6,17 +6,21 @@ Measured on validation rows at the end of a fit and kept among the model's facts
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from askwise.core.episode import rollout
+from askwise.core.policy import Mixture
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
-from askwise.evaluation import Report
+from askwise.evaluation import Report, mixed
+from askwise.frontier.point import Point
 from askwise.model.model import LearnedModel
 
+Follow = Callable[[Point, int | None], Report]
 ROWS = 1000  # enough for shares that are shown in whole per cents
 PATHS = 8
 
@@ -30,14 +34,19 @@ class Usage:
     paths: list[tuple[tuple[str, ...], float]]  # tests in the order bought, the most common first
 
 
-def measure_usage(model: LearnedModel, problem: Problem, seed: int = 0) -> dict[str, Any]:
-    """What `usage` reads, in words that fit into JSON; tests by their number."""
+def measure_usage(model: LearnedModel, problem: Problem, held_out: Follow | None = None, seed: int = 0) -> dict[str, Any]:
+    """What `usage` reads, in words that fit into JSON; tests by their number. `held_out`: what a point comes to on other rows."""
     sample = problem.take(some_rows(len(problem), ROWS, seed))
+
+    def on_sample(point: Point, limit: int | None) -> Report:
+        return Report(sample, rollout(sample, model.arm(point), limit))
+
     index = {test: i for i, test in enumerate(model.schema.tests)}
-    each = np.ones(len(sample)) if sample.weight is None else sample.weight  # how much a case counts
     points = []
     for point in model.frontier:
-        report = Report(sample, rollout(sample, model.arm(point), model.limit(point)))
+        report = (held_out or on_sample)(point, model.limit(point))
+        sample = report.problem
+        each = np.ones(len(sample)) if sample.weight is None else sample.weight  # how much a case counts
         often = Counter[tuple[str, ...]]()
         for i, weight in enumerate(each.tolist()):
             often[tuple(report.tests_of(i))] += weight
@@ -49,6 +58,14 @@ def measure_usage(model: LearnedModel, problem: Problem, seed: int = 0) -> dict[
             }
         )
     return {"rows": len(sample), "hard": str(model.budget.hard), "points": points}
+
+
+def followed(model: LearnedModel, held_out: Follow) -> Report:
+    """What a model comes to at its budget, on rows that were held out."""
+    first, second = (held_out(point, model.limit(point)) for point in model.followed)
+    if not isinstance(model.policy, Mixture):
+        return first
+    return mixed(first, second, model.policy.takes_second(first.problem.keys))
 
 
 def usage(model: LearnedModel) -> Usage | None:

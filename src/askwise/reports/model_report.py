@@ -92,7 +92,7 @@ def _learned(model: LearnedModel, m: Measure) -> tuple[float, float]:
 def _objective(model: LearnedModel, m: Measure) -> str:
     """The figure that training was about, with its error and the number of cases."""
     value, error = _learned(model, m)
-    return f"{value:.4f}{give_or_take(error)} on {m.n} validation cases"
+    return f"{value:.4f}{give_or_take(error)} on {m.n} {model.facts.get('measured_on', 'validation cases')}"
 
 
 def _figure(value: float, error: float, digits: int) -> str:
@@ -127,7 +127,7 @@ class MeasuredOn:
 
     report: Report
     words: str
-    test: bool  # none of them had a part in choosing the policies either
+    kind: str  # test: none of them had a part in choosing the policies either; validation; or out_of_fold
 
 
 def results(model: LearnedModel, on: MeasuredOn) -> str:
@@ -173,7 +173,7 @@ def beside(out: Path) -> list[Path]:
 
 def write_pictures(model: LearnedModel, out: Path, on: MeasuredOn | None) -> list[Path]:
     """The curve as PNG and SVG, and a page with all pictures that opens offline; without cases, from what the fit recorded."""
-    curve = plots.frontier(model, on.report.problem if on is not None and on.test else None)
+    curve = plots.frontier(model, on.report.problem if on is not None and on.kind == "test" else None)
     figures: list[tuple[str, Any]] = [("What each amount of money buys", curve)]
     if on is not None or usage(model) is not None:
         of = model if on is None else on.report

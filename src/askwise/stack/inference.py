@@ -23,6 +23,7 @@ from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN as FAMILY
 from askwise.family.forward import Prediction, belief_summary, softplus
 from askwise.family.inference import Family, PredictedValues, PrefixValues
+from askwise.frontier.point import Point
 from askwise.stack.belief import Belief, Scores
 from askwise.stack.config import DESIGN
 
@@ -41,6 +42,9 @@ class Stack(Family):
     ) -> Greedy:
         values = self.values(lam, dtype, breadth)
         return Greedy(values if prefix is None else PrefixValues(values, self.rank, prefix))
+
+    def follow(self, point: Point, dtype: Any = np.float32) -> Greedy:
+        return self.policy(point.lam, point.prefix, dtype, point.breadth or 1)
 
 
 class StackValues(PredictedValues):

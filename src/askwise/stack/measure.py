@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Array, Doubles, Ints
-from askwise.core.episode import rollout, tally
+from askwise.core.episode import by_row, rollout, tally
 from askwise.core.measures import Measure, Tally
 from askwise.core.problem import Problem
 from askwise.core.sampling import hash_cases
+from askwise.evaluation import Report
 from askwise.family.candidates import caps_of
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import GrowingMeasurement
@@ -98,6 +99,12 @@ class HeldOut:
                 total = new if total is None else total + new
         assert total is not None
         return total
+
+    def report(self, point: Point, limit: int | None) -> Report:
+        """What a point of the frontier comes to, case by case, on all of these rows."""
+        done = [rollout(self.problem, member.follow(point), limit, own) for member, own in self.parts]
+        rows, whole = np.sort(self.rows), by_row(done)
+        return Report(self.problem.take(rows), replace(whole, row=np.arange(len(rows))))
 
 
 def breadths_for(tests: int) -> list[int]:

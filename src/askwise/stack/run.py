@@ -102,10 +102,12 @@ def run(
     if resume is not None:
         same_run(resume[1].get("run"), {"algorithm": "stack"})
     clock = Clock(time_limit, 0.0 if resume is None else seconds_before(resume[1]))
-    rows = joined(problem, validation.with_loss(problem.loss))
+    # where there are too few to keep some apart, validation rows are the same ones
+    rows = problem if validation.fingerprint == problem.fingerprint else joined(problem, validation.with_loss(problem.loss))
     config = config or StackConfig.for_size(len(rows), problem.schema.n_tests)
-    few = len(rows) < config.few_rows
-    folds = Folds.across(rows.labels, config.folds, seed) if few else Folds.apart(len(problem), validation.labels)
+    few = len(rows) < config.few_rows or rows is problem
+    n = max(2, min(config.folds, len(rows) // 4))
+    folds = Folds.across(rows.labels, n, seed) if few else Folds.apart(len(problem), validation.labels)
     filled = missingness.go_with_class(problem)
     learn = missingness.filled(rows, seed) if filled else rows
     lacking = missingness.lacking(rows) if filled else None
@@ -144,6 +146,8 @@ def run(
         score=area_of(measured, trainer.scale),
         policy=policy,
         shared=stack,
+        held_out=held_out.report if few else None,
+        measured_on="cases, each by members that had not learned from it" if few else "validation cases",
     )
 
 

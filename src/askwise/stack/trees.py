@@ -52,9 +52,14 @@ class Trees(NamedTuple):
         """B, T: the value of the leaf of each tree that a case reaches."""
         node = np.zeros_like(both[:, :1], dtype=np.int64) + self.root
         for _ in range(self.depth):
-            value = np.take_along_axis(both, self.column[node], 1)
-            node = self.child[node] + (value > self.threshold[node])
-        return self.value[node]
+            value = np.take_along_axis(both, _looked_up(self.column, node), 1)
+            node = _looked_up(self.child, node) + (value > _looked_up(self.threshold, node))
+        return _looked_up(self.value, node)
+
+
+def _looked_up(table: Array, place: Any) -> Any:
+    """B, T: entries of a table. NumPy's `take` is faster, but only knows arrays, and not those of an ONNX graph."""
+    return np.take(table, place) if isinstance(place, np.ndarray) else np.take_along_axis(table[None], place, 1)
 
 
 def joined(members: Sequence[Trees]) -> Trees:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from askwise.core.measures import Measure
 from askwise.core.policy import Policy
+from askwise.evaluation import Report
 from askwise.frontier.point import Point
 from askwise.training.checkpoint_checks import figures, number
 
@@ -63,3 +64,6 @@ class TrainingResult(Generic[Shared]):
     policy: Callable[[Point], Policy]  # that of a point
     shared: Shared  # what all points have in common: a family. None where each has weights of its own
     doubt: str = ""  # why the result should not be trusted, in one sentence
+    # what a point comes to on all rows that were held out for some members, under a limit in units. None: on validation rows
+    held_out: Callable[[Point, int | None], Report] | None = None
+    measured_on: str = "validation cases"

@@ -72,10 +72,10 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Makes an encoder of your own, see `askwise.components.encoders.Encoder`.
     n_restarts : int, default=1
         Trains so many times and keeps the best on validation rows.
-    algorithm : {'auto', 'stack', 'family', 'paper'}, default='auto'
-        One training for every tradeoff and every budget, by a stack of learners or by a family of networks, or the paper's
-        algorithm, which learns for one budget. 'auto': the stack for up to 64 tests, else, or with a `network`, the family.
-    config : StackConfig, FamilyConfig or TrainConfig, default=None
+    algorithm : {'family', 'stack', 'paper'}, default='family'
+        One training for every tradeoff and every budget, by networks or, for tables, by a stack of boosted trees and a linear
+        model; or the paper's algorithm, which learns for one budget.
+    config : FamilyConfig, StackConfig or TrainConfig, default=None
         All settings of training. By default they follow from the size of the data.
     validation_fraction : float, default=0.25
         Share of the rows that is kept apart to choose and to measure. The stack learns from all rows where there are fewer than
@@ -137,7 +137,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling: Annotated[str, SCALING] = "columns",
         network: Any = None,
         n_restarts: Size = 1,
-        algorithm: Annotated[str, OneOf("auto", "stack", "family", "paper")] = "auto",
+        algorithm: Annotated[str, OneOf("family", "stack", "paper")] = "family",
         config: FamilyConfig | TrainConfig | None = None,
         validation_fraction: Annotated[float, Real(at_least=0, below=1, noun="a share")] = 0.25,
         time_limit: Annotated[float | None, OrNone(SECONDS)] = None,

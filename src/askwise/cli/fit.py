@@ -136,7 +136,7 @@ def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: An
     """The model that this very fit has written, and the rows that it kept apart."""
     model, ready = load(out), classifier.prepare(X, y)
     here = {
-        **({} if classifier.algorithm == "auto" else {"algorithm": classifier.algorithm}),
+        "algorithm": classifier.algorithm,
         "seed": classifier.random_state,
         "budget": classifier.budget or Budget(),
         "data": ready.problem.fingerprint,

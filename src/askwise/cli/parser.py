@@ -79,7 +79,7 @@ IDS_THERE = text("--ids", "COLUMN", "column of that file with the names of the c
 
 # ---------------------------------------------------------------------- commands
 
-ALGORITHM = "stack or family: one training for every tradeoff and every budget; paper: the paper's, for one budget; default: auto"
+ALGORITHM = "one training for every tradeoff and every budget (family, the default, or stack), or the paper's, for one budget"
 FIT = [
     *CASES,
     TEST,
@@ -92,7 +92,7 @@ FIT = [
     text("--ids", "COLUMN", "column with the names of the cases; it is not a test"),
     text("--external", "COLUMN", "column with the answers of a classifier you already have"),
     text("--external-needs", "NAMES", "tests it needs, separated by commas (default: all)"),
-    text("--algorithm", None, ALGORITHM, choices=["auto", "stack", "family", "paper"], default="auto"),
+    text("--algorithm", None, ALGORITHM, choices=["family", "stack", "paper"], default="family"),
     number("--restarts", "N", "train N times, keep the best", 1),
     number("--seed", None, None, 0),
     text("--time-limit", "TIME", "for each training: 90, 90s, 5m, 1h (default: by the size of the data)"),

@@ -14,7 +14,7 @@ from askwise.core.budget import Budget
 from askwise.core.parameters import OneOf, checked
 from askwise.core.problem import Problem
 from askwise.errors import Doubt, InputError
-from askwise.family.config import DESIGN, FamilyConfig
+from askwise.family.config import FamilyConfig
 from askwise.paper.config import TrainConfig
 from askwise.stack.config import StackConfig
 from askwise.training.checkpoint_checks import seconds_before
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from askwise.training.result import TrainingResult
 
 CONFIGS: dict[str, Any] = {"stack": StackConfig, "family": FamilyConfig, "paper": TrainConfig}
-AUTO = "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,27 +36,10 @@ class Learned:
 
 def check(algorithm: Any, config: Any) -> None:
     """Before anything is learned."""
-    checked(algorithm, OneOf(AUTO, *CONFIGS), "algorithm")
-    if config is None or (algorithm == AUTO and isinstance(config, (StackConfig, FamilyConfig))):
-        return
-    right = "StackConfig or a FamilyConfig" if algorithm == AUTO else CONFIGS[algorithm].__name__
-    if algorithm == AUTO or not isinstance(config, CONFIGS[algorithm]):
+    checked(algorithm, OneOf(*CONFIGS), "algorithm")
+    if config is not None and not isinstance(config, CONFIGS[algorithm]):
+        right = CONFIGS[algorithm].__name__
         raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {right}")
-
-
-def chosen(algorithm: str, tests: int, config: Any, encoder: Any, resume: Any) -> str:
-    """The algorithm that "auto" stands for: that of a state that is resumed or of the settings; without them the stack, unless
-    there are very many tests, or an encoder of the user's own, which needs networks."""
-    if algorithm != AUTO:
-        if algorithm == "stack" and encoder is not None:
-            raise InputError("a network of your own is given, which algorithm 'stack' has no place for; leave algorithm= out")
-        return algorithm
-    before = resume[1].get("run", {}).get("algorithm") if resume is not None and isinstance(resume[1].get("run"), dict) else None
-    if before in ("stack", "family"):
-        return str(before)
-    if config is not None:
-        return next(name for name, settings in CONFIGS.items() if isinstance(config, settings))
-    return "family" if encoder is not None or tests > DESIGN.few_tests else "stack"
 
 
 def learn(
@@ -65,10 +47,9 @@ def learn(
 ) -> Learned:
     """Trains so many times and keeps the best on validation rows. `options`: those that all algorithms' `run` have, such as
     `encoder`, `time_limit`, `callback`, `resume` and `save`."""
-    callback, resume, encoder = (options.get(name) for name in ("callback", "resume", "encoder"))
-    algorithm = chosen(algorithm, problem.schema.n_tests, config, encoder, resume)
-    if algorithm == "stack":
-        options.pop("encoder", None)
+    callback, resume = options.get("callback"), options.get("resume")
+    if algorithm == "stack" and options.pop("encoder", None) is not None:
+        raise InputError("a network of your own is given, which algorithm 'stack' has no place for; leave algorithm= out")
     config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
     if isinstance(callback, Progress):
         # the time limit of the paper's algorithm is that of each part of a training

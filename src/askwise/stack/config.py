@@ -81,4 +81,5 @@ class StackConfig(StateSettings):
     def for_size(cls, rows: int, tests: int) -> StackConfig:
         """Settings for a table of this size."""
         leaves = 8 if rows < 1_000 else 31 if rows < 5_000 else 63
-        return cls(leaves=leaves, states_per_row=20 if rows < 1_000 else 8, value_steps=1_000 if rows < 1_000 else 2_000)
+        steps = min(max(4 * rows, 200), 2_000)
+        return cls(leaves=leaves, states_per_row=20 if rows < 1_000 else 8, value_steps=steps)

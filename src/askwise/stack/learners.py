@@ -19,7 +19,8 @@ from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.trees import from_lightgbm
 
 HELD_OUT_STATES = 6_000  # on which it is seen when trees are enough
-LINEAR_STATES = 20_000  # from which the linear model is learned, about
+LINEAR_STATES = 20_000  # from which the linear model is learned, at most
+STATES_OF_A_ROW = 30  # at most, except where that is decided by a setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +43,10 @@ class StateMaker:
 
 
 def some_of(rows: Ints, states: int, rng: np.random.Generator) -> Ints:
-    """About so many rows: each as often as the others, or some of them."""
+    """About so many rows: each as often as the others, but not ever so often, or some of them."""
     if len(rows) >= states:
         return rng.permutation(rows)[:states]
-    return np.tile(rows, max(1, round(states / len(rows))))
+    return np.tile(rows, max(1, min(round(states / len(rows)), STATES_OF_A_ROW)))
 
 
 def fit_trees(

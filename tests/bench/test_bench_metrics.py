@@ -86,7 +86,7 @@ def test_a_frontier() -> None:
         found_at([3] * 4, [0] * 4),
         found_at([4] * 4, [0] * 4),
     ]
-    row = metrics.frontier(validation, test, 1.0, 10.0, [1, 3, 20], [0.5, 0.6, 0.9, 1.1])
+    row = metrics.frontier([f.measure for f in validation], test, 1.0, 10.0, [1, 3, 20], [0.5, 0.6, 0.9, 1.1])
     assert row["chosen"] == [0, 2]
     assert row["curve"] == [[0, 2, 4, 10], [0.5, 0.75, 1, 1]]
     # trapezia: 2 * 0.625 + 2 * 0.875 + 6 * 1 = 9
@@ -104,7 +104,7 @@ def test_a_frontier() -> None:
 
 
 def test_without_points_there_is_the_prior() -> None:
-    row = metrics.frontier([found_at([0, 0], [1, 0])], [found_at([0, 0], [1, 0])], 1.0, 5.0, None, [])
+    row = metrics.frontier([found_at([0, 0], [1, 0]).measure], [found_at([0, 0], [1, 0])], 1.0, 5.0, None, [])
     assert row["area"] == 0.5
     assert list(row["accuracy_at"]) == ["0.25", "0.5", "1.25", "2.5"]
 

@@ -160,8 +160,8 @@ def _report(options: argparse.Namespace, model: Model, out: Path, held_out: Meas
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
     written = f"written: {', '.join(str(f) for f in [out, *files])}"
-    found = [] if held_out is None else [results(model, held_out)]
-    print(describe(model), frontier_table(model), *found, written, sep="\n\n")
+    sentences = [] if held_out is None else [results(model, held_out)]
+    print(describe(model), frontier_table(model), *sentences, written, sep="\n\n")
 
 
 # ---------------------------------------------------------------------- what the options mean for the classifier

@@ -62,17 +62,18 @@ class RememberedScores:
         if not there.all():
             which = first[~there]
             new = np.asarray(self.scores(values[which], known[which]), np.float32)
-            if self.kept is None or len(self.kept) + len(new) > MOST_REMEMBERED:
+            if self.kept is None:
+                self.kept = new[:0]
+            if len(self.kept) and len(self.kept) + len(new) > MOST_REMEMBERED:  # all is forgotten
                 self.kept, self.key, self.place = new[:0], self.key[:0], self.place[:0]
-                if there.any():  # what was known is forgotten too
-                    return self(values, known)
+                return self(values, known)
             self.place = np.insert(self.place, at[~there], len(self.kept) + np.arange(len(new)))
             self.key = np.insert(self.key, at[~there], unique[~there])
             self.kept = np.concatenate([self.kept, new])
             at = np.searchsorted(self.key, unique)
         assert self.kept is not None
-        found: Array = self.kept[self.place[at]][back]
-        return found
+        remembered: Array = self.kept[self.place[at]][back]
+        return remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +92,11 @@ class HeldOut:
         lam, prefix, cap, breadth = candidate
         total = None
         for member, own in self.parts:
-            some = np.intersect1d(rows, own)
-            if len(some):
+            own_rows = np.intersect1d(rows, own)
+            if len(own_rows):
                 limit = member.limit(self.problem.schema.costs, prefix, cap)
                 policy = member.policy(lam, prefix, breadth=breadth)
-                new = tally(self.problem, rollout(self.problem, policy, limit, some))
+                new = tally(self.problem, rollout(self.problem, policy, limit, own_rows))
                 total = new if total is None else total + new
         assert total is not None
         return total
@@ -120,14 +121,14 @@ def candidates_for(
     scale, F, order = stack.scale, problem.schema.n_tests, np.argsort(stack.rank)
     breadths = breadths_for(F)
     grid: Doubles = np.geomspace(scale.high, scale.low, lams)
-    found = [StackCandidate(0.0, k, None, 1) for k in sorted({0, *lengths_of(problem, order, 20)})]
-    found += [StackCandidate(lam, None, None, breadth) for breadth in breadths for lam in grid.tolist()]
+    tries = [StackCandidate(0.0, k, None, 1) for k in sorted({0, *lengths_of(problem, order, 20)})]
+    tries += [StackCandidate(lam, None, None, breadth) for breadth in breadths for lam in grid.tolist()]
     for cap in sorted({*caps_of(problem.schema, scale, measuring), *([extra] if extra else [])}):
-        found.append(StackCandidate(0.0, F, cap, 1))
-        found += [StackCandidate(0.0, None, cap, breadth) for breadth in breadths]
+        tries.append(StackCandidate(0.0, F, cap, 1))
+        tries += [StackCandidate(0.0, None, cap, breadth) for breadth in breadths]
         middle = np.geomspace(scale.low, scale.high, measuring.cap_lams + 2)[1:-1].tolist()
-        found += [StackCandidate(lam, None, cap, breadths[min(1, len(breadths) - 1)]) for lam in middle]
-    return found
+        tries += [StackCandidate(lam, None, cap, breadths[min(1, len(breadths) - 1)]) for lam in middle]
+    return tries
 
 
 @dataclass(eq=False)

@@ -85,8 +85,8 @@ class StackTrainer:
         self.pool = Pool(self.problem, self.rank, config.successors, self._held_out_belief)
         self.step, self.done, self.grown = 0, 0.0, 0
         F, K, C = self.schema.n_tests, self.schema.n_classes, len(self.schema.columns)
-        seen, asked = K + FAMILY.top_classes + 2 + C + F, FAMILY.conditions + len(DESIGN.breadths)
-        inputs = seen + asked + (F if FAMILY.few_tests >= F else 0)
+        of_state, of_request = K + FAMILY.top_classes + 2 + C + F, FAMILY.conditions + len(DESIGN.breadths)
+        inputs = of_state + of_request + (F if FAMILY.few_tests >= F else 0)
         with own_torch(seed):
             self.network = ValueHeads(folds.heads, inputs, config.value_width, F + 3 + (self.schema.external_needs is not None))
             self.torch_rng = torch.get_rng_state()
@@ -183,22 +183,22 @@ class StackTrainer:
 
     def _grow(self) -> None:
         """States that the present policies visit, at random tradeoffs and budgets, with some exploration."""
-        config, first, found = self.config, self.schema.first_test, []
+        config, first, visited = self.config, self.schema.first_test, []
         lams = np.exp(self.rng.uniform(math.log(self.scale.least), math.log(self.scale.high), 8)).tolist()
         costs, rows = self.schema.costs, np.unique(self.pool.row)
         for b, h, part_rows in self.folds.parts:
-            member, mine = self.member(b, h), np.intersect1d(rows, part_rows)
+            member, own_rows = self.member(b, h), np.intersect1d(rows, part_rows)
             for i, lam in enumerate(lams):
-                some = mine[i :: len(lams)]
-                if not len(some):
+                followed = own_rows[i :: len(lams)]
+                if not len(followed):
                     continue
                 cap = None if i % 2 else max(1, int(costs.total * self.rng.random() ** 2))
                 breadth = DESIGN.breadths[i % len(DESIGN.breadths)]
                 explorer = Exploring(member.values(lam if i % 4 else 0.0, breadth=breadth), config.explore_share, self.rng)
-                done = rollout(self.problem, explorer, cap, some)
+                done = rollout(self.problem, explorer, cap, followed)
                 steps = replay(self.problem, done.row, done.padded, done.length, cap)
-                found.append((steps.cases.row, steps.cases.mask, steps.action - first))
-        row, mask, taken = (np.concatenate([f[i] for f in found]) for i in range(3))
+                visited.append((steps.cases.row, steps.cases.mask, steps.action - first))
+        row, mask, taken = (np.concatenate([f[i] for f in visited]) for i in range(3))
         pick = self.rng.permutation(len(row))[: config.pool_states // 2]
         row, mask, taken = row[pick], mask[pick], taken[pick]
         self.sampler.take_free(self.problem, row, mask, np.zeros_like(mask))
@@ -271,8 +271,9 @@ class StackTrainer:
         decision_loss = (belief @ self.loss.numpy()).min(1, keepdims=True)
         shown = head_inputs(belief, decision_loss, *self._seen(rows, mask))
         one_hot = breadth[:, None] == np.array(DESIGN.breadths)
-        given = [torch.from_numpy(shown), observed.conditions, observed.affordable, torch.from_numpy(one_hot.astype(np.float32))]
-        out = network(torch.cat(given, 1).view(self.folds.heads, -1, sum(g.shape[1] for g in given))).reshape(len(rows), -1)
+        asked = observed.conditions, observed.affordable, torch.from_numpy(one_hot.astype(np.float32))
+        inputs = torch.cat([torch.from_numpy(shown), *asked], 1)
+        out = network(inputs.view(self.folds.heads, -1, inputs.shape[1])).reshape(len(rows), -1)
         candidates = next_in_order(observed.legal.numpy(), self.order, self.rank, breadth[:, None])
         D = torch.from_numpy(decision_loss[:, 0])
         value_after = D[:, None] + out[:, :F]

@@ -19,6 +19,7 @@ from askwise.errors import StateError
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import fits
 from askwise.stack.belief import LEARNERS
+from askwise.stack.inference import head_sizes
 from askwise.stack.trees import Trees
 
 MOST_DEPTH = 64  # of trees
@@ -106,9 +107,9 @@ def check_stack(weights: Arrays, schema: Schema) -> None:
     if "linear" in learners:
         must(weights["linear.main"].shape == (C + F, K) and weights["linear.bias"].shape == (K,), "the linear model fits")
         must("linear.by_set" not in weights or weights["linear.by_set"].shape == (F, C * K), "the linear model fits its sets")
-    heads = [weights[f"heads.{i}.weight"].shape for i in range(3)]
-    outputs = F + 3 + (schema.external_needs is not None)
-    must(len({shape[0] for shape in heads}) == 1 and heads[2][2] == outputs, "the value heads fit the tests")
+    heads, (inputs, outputs) = [weights[f"heads.{i}.weight"].shape for i in range(3)], head_sizes(schema)
+    alike = len({shape[0] for shape in heads}) == 1 and (heads[0][2], heads[1][2]) == (heads[1][1], heads[2][1])
+    must(alike and (heads[0][1], heads[2][2]) == (inputs, outputs), "the value heads fit the tests")
 
 
 def check(model: LearnedModel) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from askwise.core.arrays import Array, Doubles
 from askwise.core.cases import State
 from askwise.core.policy import Greedy
+from askwise.core.problem import Schema
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN as FAMILY
 from askwise.family.forward import Prediction, belief_summary, softplus
@@ -114,6 +115,14 @@ class Heads:
             part = hidden[:, i * self.width : (i + 1) * self.width]
             out = out + np.maximum(part @ second[i] + second_bias[i, 0], 0) @ third[i] + third_bias[i, 0]
         return out / np.asarray(members, inputs.dtype)
+
+
+def head_sizes(schema: Schema) -> tuple[int, int]:
+    """How many inputs and outputs a value head has."""
+    F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
+    of_state = K + FAMILY.top_classes + 2 + C + F  # as in `belief_summary`, and values and mask
+    of_request = FAMILY.conditions + (F if FAMILY.few_tests >= F else 0) + len(DESIGN.breadths)
+    return of_state + of_request, F + 3 + (schema.external_needs is not None)
 
 
 def head_inputs(belief: Any, decision_loss: Any, values: Any, mask: Any) -> Any:

@@ -31,7 +31,7 @@ from askwise.stack.belief import LEARNERS, Belief, held_share
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.heads import ValueHeads
-from askwise.stack.inference import Stack, head_inputs, next_in_order
+from askwise.stack.inference import Stack, head_inputs, head_sizes, next_in_order
 from askwise.stack.learners import StateMaker, fit_linear, fit_trees, prior, shift, some_of
 from askwise.stack.pool import Pool
 from askwise.stack.trees import Trees, joined
@@ -84,11 +84,9 @@ class StackTrainer:
         self.members: list[Arrays] = []  # the learners of each
         self.pool = Pool(self.problem, self.rank, config.successors, self._held_out_belief)
         self.step, self.done, self.grown = 0, 0.0, 0
-        F, K, C = self.schema.n_tests, self.schema.n_classes, len(self.schema.columns)
-        of_state, of_request = K + FAMILY.top_classes + 2 + C + F, FAMILY.conditions + len(DESIGN.breadths)
-        inputs = of_state + of_request + (F if FAMILY.few_tests >= F else 0)
+        inputs, outputs = head_sizes(self.schema)
         with own_torch(seed):
-            self.network = ValueHeads(folds.heads, inputs, config.value_width, F + 3 + (self.schema.external_needs is not None))
+            self.network = ValueHeads(folds.heads, inputs, config.value_width, outputs)
             self.torch_rng = torch.get_rng_state()
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = torch.optim.AdamW(

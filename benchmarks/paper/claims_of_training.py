@@ -153,7 +153,7 @@ def missing(evidence: Evidence, data: str, filling: str, share: float) -> Sweep:
     group = "missing" if data == "miniboone_tiny" else f"missing {data}"
     if share:
         return evidence.sweep(group, data, "tradeoff", filling, remove=share)
-    amounts = {t.task.budget["tradeoff"] for t in missing(evidence, data, "mdp", MUCH).planned}
+    amounts = {t.task.budget["tradeoff"] for t in missing(evidence, data, "mdp", SHARES[-1]).planned}
     return evidence.sweep("tradeoffs" if data == "miniboone_tiny" else group, data, "tradeoff", amounts=sorted(amounts))
 
 
@@ -162,8 +162,8 @@ def mdp_against_mice(much: bool) -> Callable[[Evidence], Finding]:
         lines, rows = [], []
         for data in ("miniboone_tiny", "forest"):
             for share in SHARES:
-                if (share >= MUCH) == much:
-                    ours, theirs = (missing(evidence, data, filling, share) for filling in ("mdp", "mice"))
+                ours, theirs = (missing(evidence, data, filling, share) for filling in ("mdp", "mice"))
+                if (share >= MUCH) == much and ours.planned:
                     line = compared(data, ours, theirs, ("mdp", "mice"), above(-HALF_LEAD))
                     published = PUBLISHED["missing"].get(paper_of(data), {}).get(f"{share:g}", {})
                     cells = percent(share), " / ".join(f"{published[f]:.3f}" if published else NOTHING for f in ("mdp", "mice"))
@@ -184,7 +184,7 @@ def more_missing_is_worse(evidence: Evidence) -> Finding:
             sweeps = [missing(evidence, data, filling, share) for share in (0.0, *SHARES)]
             rows += [row for sweep in sweeps for row in sweep.counted]
             areas.append((called(data), filling, *(shown(sweep.area) for sweep in sweeps)))
-            for start in (0, 1):
+            for start in (i for i in (0, 1) if sweeps[i].planned):
                 name = "nothing" if start == 0 else percent(SHARES[0])
                 lost = sweeps[start].area.minus(sweeps[-1].area)
                 complete, whole = (all(getattr(sweeps[i], what) for i in (start, -1)) for what in ("complete", "whole"))

@@ -134,15 +134,17 @@ def progress(evidence: Evidence, data: str) -> Draw | None:
 def gaps(evidence: Evidence, data: str) -> Draw | None:
     """Figure 10: a panel for each share."""
     full = missing(evidence, data, "mdp", 0.0).rows
-    of = {share: {filling: missing(evidence, data, filling, share).rows for filling in FILLINGS} for share in SHARES}
+    shares = [share for share in SHARES if missing(evidence, data, "mdp", share).planned]
+    of = {share: {filling: missing(evidence, data, filling, share).rows for filling in FILLINGS} for share in shares}
     if not any(rows for fillings in of.values() for rows in fillings.values()):
         return None
     return partial(draw_gaps, {share: {**fillings, "full": full} for share, fillings in of.items()})
 
 
 def draw_gaps(of: dict[float, dict[str, Sequence[Row]]]) -> Any:
-    figure = empty(8, 6.5)
-    grid = figure.subplots(2, 2, sharex=True, sharey=True)
+    high = len(of) // 2  # shares come in pairs
+    figure = empty(8, 0.5 + 3 * high)
+    grid = figure.subplots(high, 2, sharex=True, sharey=True, squeeze=False)
     named: set[str] = set()
     for axis, (share, fillings) in zip(grid.flat, of.items(), strict=True):
         tidy(axis)
@@ -151,7 +153,7 @@ def draw_gaps(of: dict[float, dict[str, Sequence[Row]]]) -> Any:
             if rows:
                 axis.plot(*drawn(rows), markersize=4, linewidth=1.1, label="_again" if name in named else name, **look(j))
                 named.add(name)
-    for axis in grid[1]:
+    for axis in grid[-1]:
         axis.set_xlabel("mean cost per case")
     for axis in grid[:, 0]:
         axis.set_ylabel(SCORE)

@@ -25,16 +25,19 @@ from benchmarks import rows
 from benchmarks.script import arguments, head, line
 
 RESULTS = Path(__file__).with_name("results")
-LAM = 0.003
-SHORT: dict[str, Any] = {"epoch": 180, "pretrain_steps": 10_000}
+LAM = 0.002
+SHORT: dict[str, Any] = {"epoch": 30, "pretrain_steps": 5_000}
 PAPER = TrainConfig.paper("forest")
 VARIANTS: dict[str, dict[str, Any]] = {
     "the preset": {},
-    "an old memory": {"parallel_cases": 20, "memory_episodes": 800},  # the paper's share of fresh episodes in a batch
-    "a fast target network": {"rho": PAPER.rho},
+    "the paper's masks in pretraining": {"pretrain_power": PAPER.pretrain_power},
+    "a high learning rate": {"lr_start": 1e-3},
     "the paper's learning rate": {"lr_start": PAPER.lr_start},
-    "large batches": {"batch_steps": 2_000, "parallel_cases": 1_000, "memory_episodes": 4_000, "epoch": 60},
-    "short pretraining": {"pretrain_steps": 2_000},
+    "small batches": {"batch_steps": 500, "parallel_cases": 500, "memory_episodes": 2_000, "epoch": 75},
+    "an old memory": {"parallel_cases": 40, "memory_episodes": 1_600},  # the paper's share of fresh episodes in a batch
+    "a fast target network": {"rho": PAPER.rho},
+    "long exploration": {"explore_epochs": 40},
+    "no pretraining": {"pretrain_steps": 0},
     "float32": {"precision": "float32"},
     "all classes": {"all_classes": True},  # which the paper lacks
 }

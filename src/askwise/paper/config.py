@@ -17,27 +17,32 @@ _PAPER: dict[str, dict[str, Any]] = {
     "diabetes": {"width": 128, "epoch": 100},
 }
 
-# What two cores can pay: small batches, and a memory of nearly fresh episodes. Where the memory is old, hardly any stored action
-# is still the greedy one, Retrace cuts its traces, and values are overestimated. A slow target network helps as well.
+# What a core can pay: batches large enough that most of a step is matrix products, and a memory of nearly fresh episodes. Where
+# the memory is old, hardly any stored action is still the greedy one, Retrace cuts its traces, and values are overestimated.
+# Pretraining sees more tests at a time than in the paper: states of which much is known teach most of what a policy needs.
 _CPU: dict[str, Any] = {
-    "batch_steps": 500,
-    "parallel_cases": 500,
-    "memory_episodes": 2_000,
-    "rho": 0.01,
+    "batch_steps": 2_000,
+    "parallel_cases": 1_000,
+    "memory_episodes": 4_000,
+    "rho": 0.05,
     "lr_start": 1e-3,
     "lr_min": 5e-6,
-    "explore_epochs": 8,
+    "explore_epochs": 40,
     "shrink_epochs": 14,
+    "pretrain_power": 1.0,
     "window_epochs": 0.5,
     "measure_rows": 5_000,
     "lam_rate_min": 0.01,
+    "precision": "bfloat16",
 }
+# Large sets: what pretraining has learned must survive, so rates are lower
+_CPU_LARGE: dict[str, Any] = {"rho": 0.01, "lr_start": 3e-4, "explore_epochs": 8, "window_epochs": 1}
 _CPU_BY_NAME: dict[str, dict[str, Any]] = {
-    "mnist": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "window_epochs": 1, "precision": "bfloat16"},
-    "cifar": {"epoch": 600, "pretrain_steps": 60_000, "pretrain_batch": 256, "window_epochs": 1, "precision": "bfloat16"},
-    "forest": {"epoch": 1_800, "pretrain_steps": 100_000, "pretrain_batch": 512, "window_epochs": 1, "precision": "bfloat16"},
-    "miniboone": {"epoch": 60, "pretrain_steps": 4_000, "pretrain_batch": 512},
-    "diabetes": {"epoch": 100, "pretrain_steps": 4_000, "pretrain_batch": 512},
+    "mnist": {**_CPU_LARGE, "epoch": 80, "lr_pretrain": 3e-4, "pretrain_steps": 10_000, "pretrain_batch": 512},
+    "cifar": {**_CPU_LARGE, "epoch": 80, "lr_pretrain": 3e-4, "pretrain_steps": 10_000, "pretrain_batch": 512},
+    "forest": {**_CPU_LARGE, "epoch": 300, "pretrain_steps": 50_000, "pretrain_batch": 1_024},
+    "miniboone": {"epoch": 20, "pretrain_steps": 4_000, "pretrain_batch": 512},
+    "diabetes": {"epoch": 40, "pretrain_steps": 4_000, "pretrain_batch": 512},
 }
 
 

@@ -54,10 +54,11 @@ def retrace(r: Tensor, v: Tensor, q_a: Tensor, rho: Tensor, gamma: float = 1.0) 
 
     Paper: eq. 7; eq. 9; eq. 10; eq. 12
     """
-    r, v, q_a, rho = (x.T.contiguous() for x in (r, v, q_a, rho))  # L, E: one time step is one stretch of memory
-    q = r.clone()
+    q = r.T.clone(memory_format=torch.contiguous_format)  # L, E: one time step is one stretch of memory
+    follows = gamma * rho.T[1:]  # of q_{t+1}; all else of q_t needs no other q, and is added for all t at once
+    q[:-1] += gamma * v.T[1:] - follows * q_a.T[1:]
     for t in range(len(q) - 2, -1, -1):
-        q[t] += gamma * (v[t + 1] + rho[t + 1] * (q[t + 1] - q_a[t + 1]))
+        q[t].addcmul_(follows[t], q[t + 1])
     return q.T
 
 

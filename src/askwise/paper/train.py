@@ -300,9 +300,11 @@ class Trainer:
 
         Paper: section 3.2, gradient norm
         """
-        self.optimiser.zero_grad()
+        parameters = self.optimiser.param_groups[0]["params"]
+        for parameter in parameters:
+            parameter.grad = None
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.gradient_norm)
+        torch.nn.utils.clip_grad_norm_(parameters, self.config.gradient_norm)
         self.optimiser.step()
 
     def _adam(self, lr: float) -> torch.optim.Adam:

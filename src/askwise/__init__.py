@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from askwise.paper.config import TrainConfig
     from askwise.session.providers import Provider, Unavailable
     from askwise.session.session import Session
+    from askwise.stack.config import StackConfig
     from askwise.tables.external import Recorded
 
 __version__ = "0.1.0"

@@ -4,7 +4,7 @@ import argparse
 import ast
 import inspect
 import re
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import askwise
-from askwise import CostlyClassifier, FamilyConfig, TrainConfig, gym, plots
+from askwise import CostlyClassifier, FamilyConfig, StackConfig, TrainConfig, gym, plots
 from askwise.cli.parser import parser
 from askwise.datasets import named
 from askwise.facade import Model
@@ -81,11 +81,12 @@ def test_every_method_and_attribute_of_the_classifier_is_in_the_reference() -> N
     assert {"classes_", "frontier_", "model_", "validation_rows_", "n_features_in_", "feature_names_in_"} <= attributes
 
 
-@pytest.mark.parametrize("config", [TrainConfig, FamilyConfig])
+@pytest.mark.parametrize("config", [TrainConfig, FamilyConfig, StackConfig])
 def test_every_setting_has_a_default_and_a_sentence(config: type) -> None:
-    body = ast.parse(inspect.getsource(config)).body[0].body
+    bodies = [ast.parse(inspect.getsource(each)).body[0].body for each in config.__mro__ if is_dataclass(each)]
     said = {
         node.target.id
+        for body in bodies
         for node, after in pairwise(body)
         if isinstance(node, ast.AnnAssign) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
     }

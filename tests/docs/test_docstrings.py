@@ -19,7 +19,7 @@ METHODS = {
     for name in names
 }
 # made by functions that are documented, or explained field by field
-WITHOUT_PARAMETERS = {"Budget", "FamilyConfig", "TrainConfig", "Problem", "Schema"}
+WITHOUT_PARAMETERS = {"Budget", "FamilyConfig", "StackConfig", "TrainConfig", "Problem", "Schema"}
 DESCRIBED = {**PUBLIC, **METHODS}
 
 

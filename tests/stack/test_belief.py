@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from askwise.stack.belief import Belief, Linear, held_share
+from askwise.stack.belief import Linear, StackedBelief, held_share
 from askwise.stack.weights import fit_weights
 
 OWNER = np.arange(2)
@@ -21,7 +21,7 @@ def test_belief_by_hand():
         "linear.main": np.zeros((4, 2)),
         "linear.bias": np.array([0.0, 2.0]),
     }
-    p = Belief(weights, OWNER, np.float64)(np.zeros((1, 2), np.float32), np.zeros((1, 2), bool))
+    p = StackedBelief(weights, OWNER, np.float64)(np.zeros((1, 2), np.float32), np.zeros((1, 2), bool))
     # z = log π + (z_linear - log π) / 2: the log odds are half of the prior's and half of the linear model's
     odds = 0.5 * (prior[1] - prior[0]) + 0.5 * 2.0
     np.testing.assert_allclose(p, [[1 / (1 + math.exp(odds)), 1 / (1 + math.exp(-odds))]], rtol=1e-9)
@@ -35,7 +35,7 @@ def test_what_the_learners_saw_too_often_is_undone():
         "linear.main": np.zeros((4, 2)),
         "linear.bias": np.log([1.0, 4.0]),  # it has seen the second class four times as often
     }
-    p = Belief(weights, OWNER, np.float64)(np.zeros((1, 2), np.float32), np.zeros((1, 2), bool))
+    p = StackedBelief(weights, OWNER, np.float64)(np.zeros((1, 2), np.float32), np.zeros((1, 2), bool))
     np.testing.assert_allclose(p, [[0.5, 0.5]])
 
 

@@ -4,7 +4,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from askwise.stack.trees import Trees, from_lightgbm, joined
+from askwise.stack.trees import TreeArrays, from_lightgbm, joined
 
 
 def trained(classes: int, seed: int = 0, gaps: bool = True, **settings):
@@ -48,7 +48,7 @@ def test_values_at_a_threshold_go_left():
         np.testing.assert_allclose(trees.scores(X, np.ones_like(X, bool), 2), scores(model, X, 2), atol=1e-5)
 
 
-def walked(trees: Trees, x: np.ndarray, known: np.ndarray, classes: int) -> np.ndarray:
+def walked(trees: TreeArrays, x: np.ndarray, known: np.ndarray, classes: int) -> np.ndarray:
     """One case, one tree, one node after the other."""
     both = [*np.where(known, x, -np.inf), *np.where(known, x, np.inf)]
     total = np.zeros(classes)
@@ -79,7 +79,7 @@ def test_joined_trees_are_the_mean_of_their_members_and_can_be_stored():
     members = [from_lightgbm(trained(3, seed, max_depth=3 + seed)[0], 4, 3) for seed in range(3)]
     X = np.random.default_rng(5).normal(size=(40, 4)).astype(np.float32)
     known = np.random.default_rng(6).random(X.shape) < 0.6
-    both = Trees.of(joined(members).arrays())
+    both = TreeArrays.of(joined(members).arrays())
     expected = np.mean([m.scores(X, known, 3) for m in members], 0)
     np.testing.assert_allclose(both.scores(X, known, 3), expected, atol=1e-5)
 

@@ -12,8 +12,8 @@ sampling: draws of rows, of sets of tests, and for cases
 problem: what is decided, what can be bought, and the rows it is learned from
 budget: what may be spent
 cases: cases in progress; what a policy may see of them, and what may be done
-policy: from what is known of a case to what is done next
 measures: what a policy came to on some cases
+policy: from what is known of a case to what is done next
 episode: the one loop that buys and decides
 missingness: rows with missing values, made complete for learning
 """

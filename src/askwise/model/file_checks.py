@@ -20,7 +20,7 @@ from askwise.model.model import LearnedModel
 from askwise.model.purchases import fits
 from askwise.stack.belief import LEARNERS
 from askwise.stack.inference import head_sizes
-from askwise.stack.trees import Trees
+from askwise.stack.trees import TreeArrays
 
 MOST_DEPTH = 64  # of trees
 MATRICES = {"family/calibration", "family/linear.main", "family/linear.by_set", "loss", "costs/member", "costs/sources"}
@@ -93,7 +93,9 @@ def check_stack(weights: Arrays, schema: Schema) -> None:
     learners = [name for name in LEARNERS if f"weight.{name}" in weights]
     must(bool(learners) and all(weights[f"weight.{name}"].shape == (3,) for name in learners), "each learner has its weights")
     if "trees" in learners:
-        trees = Trees.of({name.removeprefix("trees."): value for name, value in weights.items() if name.startswith("trees.")})
+        trees = TreeArrays.of(
+            {name.removeprefix("trees."): value for name, value in weights.items() if name.startswith("trees.")}
+        )
         n, index = len(trees.column), (trees.column, trees.child, trees.root, trees.output)
         must(all(x.dtype.kind == "i" and x.ndim == 1 for x in index), "trees are made of whole numbers")
         must(len({len(x) for x in trees[:4]}) == 1 and len(trees.root) == len(trees.output) > 0, "the arrays of the trees fit")

@@ -17,13 +17,13 @@ import numpy as np
 from askwise.core.arrays import Array
 from askwise.family.forward import softmax, softplus
 from askwise.stack.config import DESIGN
-from askwise.stack.trees import Trees
+from askwise.stack.trees import TreeArrays
 
 LEARNERS = ("trees", "linear")
 Scores = Callable[[Any, Any], Any]  # values and known, both B, C -> B, K
 
 
-class Belief:
+class StackedBelief:
     """p(y | what is held), from the weights of a stack. `tree_scores`: another way to the scores of its trees."""
 
     def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any, tree_scores: Scores | None = None) -> None:
@@ -32,13 +32,13 @@ class Belief:
         self.shift = weights["shift"].astype(dtype)  # log of how much more the learners have seen of each class
         self.learners: list[tuple[Array, Callable[[Any, Any, Any], Any]]] = []
         if "weight.trees" in weights:
-            scores = tree_scores or self._trees(Trees.of(_part(weights, "trees.")))
+            scores = tree_scores or self._trees(TreeArrays.of(_part(weights, "trees.")))
             self.learners.append((weights["weight.trees"].astype(dtype), lambda x, known, mask: scores(x, known)))
         if "weight.linear" in weights:
             linear = Linear(_part(weights, "linear."), len(self.prior), dtype)
             self.learners.append((weights["weight.linear"].astype(dtype), linear))
 
-    def _trees(self, trees: Trees) -> Scores:
+    def _trees(self, trees: TreeArrays) -> Scores:
         return lambda x, known: trees.scores(x, known, len(self.prior))
 
     def logits(self, values: Any, mask: Any) -> list[Any]:

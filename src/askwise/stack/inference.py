@@ -25,7 +25,7 @@ from askwise.family.config import DESIGN as FAMILY
 from askwise.family.forward import Prediction, belief_summary, softplus
 from askwise.family.inference import Family, PredictedValues, PrefixValues
 from askwise.frontier.point import Point
-from askwise.stack.belief import Belief, Scores
+from askwise.stack.belief import Scores, StackedBelief
 from askwise.stack.config import DESIGN
 
 
@@ -56,7 +56,7 @@ class StackValues(PredictedValues):
         super().__init__(stack.scale, lam, stack.loss, weights["calibration"], dtype)
         self.alone, self.breadth, self.owner = stack.alone, breadth, stack.owner
         self.order, self.rank = np.argsort(stack.rank), stack.rank
-        self.believe_in = Belief(weights, stack.owner, dtype, stack.tree_scores)
+        self.believe_in = StackedBelief(weights, stack.owner, dtype, stack.tree_scores)
         self.heads = Heads(weights, dtype)
 
     def believe(self, values: Array, mask: Array) -> Array:

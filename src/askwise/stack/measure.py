@@ -11,10 +11,10 @@ import numpy as np
 
 from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Array, Doubles, Ints
-from askwise.core.episode import by_row, rollout, tally
+from askwise.core.episode import by_row, measure, rollout, tally
 from askwise.core.measures import Measure, Tally
 from askwise.core.problem import Problem
-from askwise.core.sampling import hash_cases
+from askwise.core.sampling import hash_cases, some_rows
 from askwise.evaluation import Report
 from askwise.family.candidates import caps_of
 from askwise.family.config import MeasuringConfig
@@ -44,7 +44,7 @@ class StackCandidate(NamedTuple):
 class RememberedScores:
     """Scores of trees that are computed once for each state: policies at neighbouring tradeoffs visit the same ones.
 
-    States are known by a hash of 64 bits, so that two of a million are confused once in 37 million trainings.
+    States are known by a hash of 64 bits.
     """
 
     def __init__(self, scores: Scores) -> None:
@@ -149,21 +149,34 @@ class StackFrontier:
         work.go_on(first, range(len(self.candidates)))
         at_once = next(i for i, c in enumerate(self.candidates) if c.prefix == 0)
 
-        def following(which: Sequence[int], slack: bool) -> list[int]:
+        def following(which: Sequence[int]) -> list[int]:
             points = [self.candidates[i].point(work.measure(i)) for i in which]
-            loose: list[float] | float = [p.measure.loss_error / 2 for p in points] if slack else 0.0
-            on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], loose)
+            slack = [p.measure.loss_error / 2 for p in points]
+            on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], slack)
             return sorted({which[i] for i in on.tolist()} | {at_once})
 
-        left = following(range(len(self.candidates)), True)
+        left = following(range(len(self.candidates)))
         while work.used < len(rows):
             work.go_on(self.measuring.part_rows, left)
-            left = following(left, True)
-        kept = [self.candidates[i].point(work.measure(i)) for i in following(left, False) if i != at_once]
-        kept.sort(key=lambda p: (p.cost, -self._most(p)))
-        free = [i for i in left if self.candidates[i].cap is None]
-        measured = [self.candidates[i].point(work.measure(i)) for i in free]
-        return measured, [self.candidates[at_once].point(work.measure(at_once)), *kept]
+            left = following(left)
+        points = {i: self._costed(self.candidates[i].point(work.measure(i))) for i in left}
+        every = list(points.values())
+        on = useful([p.cost for p in every], [-p.loss for p in every], [self._most(p) for p in every])
+        kept = sorted((every[i] for i in on.tolist() if every[i].prefix != 0), key=lambda p: (p.cost, -self._most(p)))
+        return [p for p in every if p.cap is None], [points[at_once], *kept]
+
+    def _costed(self, point: Point) -> Point:
+        """The point with a cost that is never below that of the policy which is used: all members together are less sure than
+        each of them, and buy more. What is paid needs no labels."""
+        problem = self.held_out.problem
+        limit = self.stack.limit(problem.schema.costs, point.prefix, point.cap)
+        rows = some_rows(len(problem), self.measuring.first_rows, self.seed)
+        used = measure(problem, self.stack.follow(point), limit, rows)
+        if used.cost <= point.cost:
+            return point
+        return replace(
+            point, measure=replace(point.measure, cost=used.cost, cost_error=max(used.cost_error, point.measure.cost_error))
+        )
 
     def _most(self, point: Point) -> float:
         return self.stack.most_paid(self.held_out.problem.schema.costs, point.prefix, point.cap)

@@ -24,7 +24,7 @@ from askwise.stack.folds import Folds, joined
 from askwise.stack.inference import Stack
 from askwise.stack.measure import HeldOut, RememberedScores, StackCandidate, StackFrontier, breadths_for, candidates_for
 from askwise.stack.train import StackTrainer
-from askwise.stack.trees import Trees
+from askwise.stack.trees import TreeArrays
 from askwise.training.checkpoint import TrainingState, part
 from askwise.training.checkpoint_checks import same_run, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
@@ -131,7 +131,7 @@ def run(
     stack, held_out = trainer.stack(), held_out_rows(trainer, rows)
     cap = None if budget is None else budget.cap(problem.schema.costs)
     tries = candidates_for(rows, stack, cap, MEASURING.final_lams, MEASURING)
-    measured, kept = StackFrontier(held_out, stack, tries, seed, MEASURING).points(MEASURING.first_rows)
+    measured, kept = StackFrontier(held_out, remembering(stack), tries, seed, MEASURING).points(MEASURING.first_rows)
 
     def policy(point: Point) -> Policy:
         lam = trainer.scale.high if point.prefix is not None else point.lam
@@ -153,14 +153,18 @@ def run(
 
 def held_out_rows(trainer: StackTrainer, rows: Problem) -> HeldOut:
     """Rows as they are, with the members that have not seen them. Their trees remember what they have computed."""
-    remembered: dict[int, RememberedScores] = {}
+    remembered: dict[int, Stack] = {}
     parts = []
     for b, h, own in trainer.folds.parts:
         member = trainer.member(b, h)
-        if "weight.trees" in member.weights:
-            if b not in remembered:
-                trees = Trees.of(part(dict(member.weights), "trees."))
-                remembered[b] = RememberedScores(partial(trees.scores, classes=trainer.schema.n_classes))
-            member = replace(member, tree_scores=remembered[b])
-        parts.append((member, own))
+        first = remembered.setdefault(b, remembering(member))
+        parts.append((replace(member, tree_scores=first.tree_scores), own))
     return HeldOut(rows, parts)
+
+
+def remembering(stack: Stack) -> Stack:
+    """The same, whose trees remember what they have computed."""
+    if "weight.trees" not in stack.weights:
+        return stack
+    trees = TreeArrays.of(part(dict(stack.weights), "trees."))
+    return replace(stack, tree_scores=RememberedScores(partial(trees.scores, classes=len(stack.loss))))

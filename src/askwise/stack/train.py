@@ -27,14 +27,14 @@ from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
 from askwise.family.losses import Outcome
 from askwise.family.states import LiveCases, Observation, StateSampler
-from askwise.stack.belief import LEARNERS, Belief, held_share
+from askwise.stack.belief import LEARNERS, StackedBelief, held_share
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.heads import ValueHeads
 from askwise.stack.inference import Stack, head_inputs, head_sizes, next_in_order
 from askwise.stack.learners import StateMaker, fit_linear, fit_trees, prior, shift, some_of
 from askwise.stack.pool import Pool
-from askwise.stack.trees import Trees, joined
+from askwise.stack.trees import TreeArrays, joined
 from askwise.stack.weights import fit_weights
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
 from askwise.training.checkpoint_checks import same_run
@@ -143,7 +143,7 @@ class StackTrainer:
         logits = [np.empty((len(row), self.schema.n_classes)) for _ in LEARNERS]
         for k in range(self.folds.members):
             which = self.folds.belief[row] == k
-            belief = Belief({**self.common, **self.members[k], **alike}, self.schema.owner, np.float64)
+            belief = StackedBelief({**self.common, **self.members[k], **alike}, self.schema.owner, np.float64)
             for own, z in zip(logits, belief.logits(*self._seen(row[which], mask[which])), strict=True):
                 own[which] = z
         scales = np.exp(self.common["shift"])
@@ -165,7 +165,7 @@ class StackTrainer:
         for k in range(self.folds.members):
             which = np.flatnonzero(self.folds.belief[row] == k)
             if len(which):
-                believe = Belief({**self.common, **self.members[k]}, self.schema.owner, np.float32)
+                believe = StackedBelief({**self.common, **self.members[k]}, self.schema.owner, np.float32)
                 belief[which] = believe(*self._seen(row[which], mask[which]))
         return belief
 
@@ -320,7 +320,7 @@ class StackTrainer:
         """The policy that is used: all members together."""
         learned: dict[str, Array] = {}
         if "weight.trees" in self.common:
-            trees = joined([Trees.of(part(m, "trees.")) for m in self.members])
+            trees = joined([TreeArrays.of(part(m, "trees.")) for m in self.members])
             learned |= {f"trees.{name}": value for name, value in trees.arrays().items()}
         if "weight.linear" in self.common:
             names = [name for name in self.members[0] if name.startswith("linear.")]

@@ -17,7 +17,7 @@ from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 PLACES = 2_000_000  # (case, tree) pairs that are followed at a time
 
 
-class Trees(NamedTuple):
+class TreeArrays(NamedTuple):
     """T trees with N nodes together."""
 
     column: Ints  # N: of 2 C copies of the columns
@@ -29,7 +29,7 @@ class Trees(NamedTuple):
     depth: int
 
     @classmethod
-    def of(cls, parts: Mapping[str, Array]) -> Trees:
+    def of(cls, parts: Mapping[str, Array]) -> TreeArrays:
         """From arrays that were stored."""
         column, threshold, child, value, root, output = (parts[name] for name in cls._fields[:-1])
         return cls(column, threshold, child, value, root, output, int(parts["depth"][0]))
@@ -62,10 +62,10 @@ def _looked_up(table: Array, place: Any) -> Any:
     return np.take(table, place) if isinstance(place, np.ndarray) else np.take_along_axis(table[None], place, 1)
 
 
-def joined(members: Sequence[Trees]) -> Trees:
+def joined(members: Sequence[TreeArrays]) -> TreeArrays:
     """The mean of the scores of all members."""
     starts = np.cumsum([0, *(len(m.column) for m in members)])[:-1]
-    return Trees(
+    return TreeArrays(
         column=np.concatenate([m.column for m in members]),
         threshold=np.concatenate([m.threshold for m in members]),
         child=np.concatenate([m.child + start for m, start in zip(members, starts, strict=True)]),
@@ -76,7 +76,7 @@ def joined(members: Sequence[Trees]) -> Trees:
     )
 
 
-def from_lightgbm(model: Any, columns: int, classes: int) -> Trees:
+def from_lightgbm(model: Any, columns: int, classes: int) -> TreeArrays:
     """Those of a LightGBM model of B, C values. A model of two classes has one score, that of the second class."""
     nodes: list[tuple[int, float, int, float]] = []  # column, threshold, child, value
     roots, outputs, depth = [], [], 0
@@ -85,7 +85,7 @@ def from_lightgbm(model: Any, columns: int, classes: int) -> Trees:
         outputs.append(1 if classes == 2 else i % classes)
         depth = max(depth, _add(tree["tree_structure"], nodes, columns))
     column, threshold, child, value = zip(*nodes, strict=True)
-    return Trees(
+    return TreeArrays(
         np.array(column, np.int64),
         _no_larger(np.array(threshold)),
         np.array(child, np.int64),

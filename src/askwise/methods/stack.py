@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from askwise.core.budget import Budget
@@ -46,8 +47,10 @@ def fit(
     config = config if steps is None else config.but(value_steps=steps)
     result = run(problem, validation, budget, config, seed, time_limit=seconds if steps is None else None)
     costs, most = problem.schema.costs, budget.cap(problem.schema.costs)
-    free = most is None or most >= costs.total
-    within = [p for p in result.points if free or result.shared.most_paid(costs, p.prefix, p.cap) <= (most or 0)]
+    # nothing keeps a policy to another limit than the budget's, so that it must have been measured under that one
+    most_paid = partial(result.shared.most_paid, costs, cap=None)
+    keeps = [p.cap == most or (p.cap is None and most is not None and most_paid(p.prefix) <= most) for p in result.points]
+    within = [p for p, fits in zip(result.points, keeps, strict=True) if fits]
     blend = choose([p.cost for p in within], [-p.loss for p in within], [p.measure.loss_error for p in within], budget)
     first, second = (result.policy(within[i]) for i in (blend.first, blend.second))
     return Mixture(first, second, blend.share, seed) if blend.share else first

@@ -60,6 +60,14 @@ class Scale:
         return asdict(self)
 
 
+def log_prior(problem: Problem) -> Doubles:
+    """K: log π, the class frequencies, from weighted counts + 0.5."""
+    weight = None if problem.weight is None else problem.weight / problem.weight.mean()
+    counts = np.bincount(problem.labels, weight, minlength=problem.schema.n_classes) + 0.5
+    logs: Doubles = np.log(counts / counts.sum())
+    return logs
+
+
 def costs_alone(schema: Schema) -> Doubles:
     """F, sorted: what each test costs alone, in money."""
     alone: Doubles = np.sort(schema.costs.money(schema.costs.alone.astype(float)))

@@ -82,6 +82,12 @@ class Observation:
             torch.from_numpy(affordable(alone, money, left)),
         )
 
+    def bill(self, lam: Doubles, scale: Scale) -> Tensor:
+        """B: the scaled cost of asking the existing classifier."""
+        schema = self.cases.problem.schema
+        bill = schema.costs.money(self.cases.cost_of(np.full(len(lam), schema.n_classes)))
+        return torch.from_numpy(bill * lam / scale.loss_scale).float()
+
 
 @dataclass(frozen=True, eq=False)
 class StateSampler:

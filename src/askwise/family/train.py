@@ -24,7 +24,7 @@ from askwise.core.arrays import Arrays, Bools, Doubles, Ints
 from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
 from askwise.family import losses
-from askwise.family.conditions import Scale, costs_alone
+from askwise.family.conditions import Scale, costs_alone, log_prior
 from askwise.family.config import DESIGN, FamilyConfig
 from askwise.family.encodings import encoding_for
 from askwise.family.inference import Family
@@ -98,8 +98,7 @@ class FamilyTrainer:
         self.nats_per_loss = losses.nats_per_loss(shares, problem.prior_loss / problem.loss_scale)
         self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
         self.stake = torch.from_numpy(stakes).float()
-        counts = np.bincount(labels, weight, minlength=problem.schema.n_classes) + 0.5
-        self.log_prior = torch.from_numpy(np.log(counts / counts.sum()))
+        self.log_prior = torch.from_numpy(log_prior(problem))
 
     # ------------------------------------------------------------------ the loop
 
@@ -234,7 +233,7 @@ class FamilyTrainer:
         if predicted.external_value is not None:
             assert problem.external is not None
             lost = self.loss[observed.labels, torch.from_numpy(problem.external[live.row])]
-            loss = loss + losses.external_loss(predicted.external_value, lost, self._bill(observed, live.lam))
+            loss = loss + losses.external_loss(predicted.external_value, lost, observed.bill(live.lam, self.scale))
         case, test = self._looked_up(observed, view)
         if len(case):
             target = self._targets(live.after(case, test, problem), problem)
@@ -257,7 +256,7 @@ class FamilyTrainer:
         end = losses.ending(view.decision_loss)
         if predicted.external_value is not None:
             may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_classes])
-            bill = self._bill(observed, live.lam)
+            bill = observed.bill(live.lam, self.scale)
             end = losses.ending(view.decision_loss, predicted.external_value, bill, may_ask)
         cost = view.best_cost + observed.cost_bound * predicted.later_cost_share
         return losses.value_target(end, Outcome(view.continue_value, predicted.final_loss, cost), view.continues)
@@ -266,11 +265,6 @@ class FamilyTrainer:
 
     def _observe(self, live: LiveCases, problem: Problem) -> Observation:
         return Observation.of(live, problem, self.scale, self.alone)
-
-    def _bill(self, observed: Observation, lam: Doubles) -> Tensor:
-        """B: the scaled cost of asking the existing classifier."""
-        bill = self.schema.costs.money(observed.cases.cost_of(np.full(len(lam), self.schema.n_classes)))
-        return torch.from_numpy(bill * lam / self.scale.loss_scale).float()
 
     def _looked_up(self, observed: Observation, view: Assessment) -> tuple[Ints, Ints]:
         """Pairs of a case and a test to look up: all where there are few tests; else the best, other candidates, and any."""

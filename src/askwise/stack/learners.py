@@ -119,11 +119,3 @@ def fit_linear(maker: StateMaker, learned: Ints, config: StackConfig, seed: int)
 def shift(problem: Problem) -> Array:
     """K: how much larger the logits of a class are for being seen more often."""
     return np.log(loss_scales(problem))
-
-
-def prior(problem: Problem) -> Array:
-    """K: log π."""
-    weight = None if problem.weight is None else problem.weight / problem.weight.mean()
-    counts = np.bincount(problem.labels, weight, minlength=problem.schema.n_classes) + 0.5
-    shares: Array = np.log(counts / counts.sum())
-    return shares

@@ -30,7 +30,7 @@ from askwise.training.checkpoint_checks import same_run, seconds_before, taking_
 from askwise.training.driver import Clock, drive
 from askwise.training.result import InterimMeasurement, TrainingResult
 
-TREE_TIME, VALUE_TIME = 0.3, 0.4  # shares of a time limit: for the trees of all members, and for the value heads
+TREE_TIME, VALUE_TIME = 0.25, 0.3  # shares of a time limit: for the trees of all members, and for the value heads
 MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
 INTERIM_ROWS = 300
 

@@ -21,7 +21,7 @@ from askwise.core.episode import replay, rollout
 from askwise.core.policy import Exploring
 from askwise.core.problem import Problem
 from askwise.family import losses
-from askwise.family.conditions import Scale, costs_alone
+from askwise.family.conditions import Scale, costs_alone, log_prior
 from askwise.family.config import DESIGN as FAMILY
 from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
@@ -32,7 +32,7 @@ from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.heads import ValueHeads
 from askwise.stack.inference import Stack, head_inputs, head_sizes, next_in_order
-from askwise.stack.learners import StateMaker, fit_linear, fit_trees, prior, shift, some_of
+from askwise.stack.learners import StateMaker, fit_linear, fit_trees, shift, some_of
 from askwise.stack.pool import Pool
 from askwise.stack.trees import TreeArrays, joined
 from askwise.stack.weights import fit_weights
@@ -80,7 +80,7 @@ class StackTrainer:
         self.sampler = StateSampler(self.schema, self.scale, self.rank, config, lacking)
         self.maker = StateMaker(self.problem, self.sampler)
         self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
-        self.common: Arrays = {"prior": prior(problem), "shift": shift(problem), "calibration": uncalibrated()}
+        self.common: Arrays = {"prior": log_prior(problem), "shift": shift(problem), "calibration": uncalibrated()}
         self.members: list[Arrays] = []  # the learners of each
         self.pool = Pool(self.problem, self.rank, config.successors, self._held_out_belief)
         self.step, self.done, self.grown = 0, 0.0, 0
@@ -233,7 +233,7 @@ class StackTrainer:
         if view.external_value is not None:
             assert self.problem.external is not None
             lost = self.loss[observed.labels, torch.from_numpy(self.problem.external[row])]
-            loss = loss + losses.external_loss(view.external_value, lost, self._bill(observed, live.lam))
+            loss = loss + losses.external_loss(view.external_value, lost, observed.bill(live.lam, self.scale))
         for group in self.optimiser.param_groups:
             group["lr"] = config.value_rate * FamilyConfig.rate_factor(self.progress)
         self.optimiser.zero_grad()
@@ -300,14 +300,9 @@ class StackTrainer:
         end = losses.ending(view.decision_loss)
         if view.external_value is not None:
             may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_classes])
-            end = losses.ending(view.decision_loss, view.external_value, self._bill(observed, live.lam), may_ask)
+            end = losses.ending(view.decision_loss, view.external_value, observed.bill(live.lam, self.scale), may_ask)
         cost = view.best_cost + observed.cost_bound * view.later_cost_share
         return losses.value_target(end, Outcome(view.continue_value, view.final_loss, cost), view.continues)
-
-    def _bill(self, observed: Observation, lam: Doubles) -> Tensor:
-        """B: the scaled cost of asking the existing classifier."""
-        bill = self.schema.costs.money(observed.cases.cost_of(np.full(len(lam), self.schema.n_classes)))
-        return torch.from_numpy(bill * lam / self.scale.loss_scale).float()
 
     # ------------------------------------------------------------------ what was learned
 

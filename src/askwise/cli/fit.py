@@ -40,6 +40,7 @@ from askwise.tables.external import Recorded
 from askwise.tables.frames import TableView
 from askwise.tables.small_files import read_list, read_loss
 from askwise.training.progress import Progress
+from askwise.training.result import VALIDATION
 
 
 def run(options: argparse.Namespace) -> None:
@@ -62,8 +63,8 @@ def run(options: argparse.Namespace) -> None:
             model, validation_rows, report = classifier.model_, classifier.validation_rows_, classifier.out_of_fold_
     held_out = on_test_cases(model, options)
     if held_out is None and report is not None:
-        held_out = MeasuredOn(report, f"{len(report.truth)} {model.facts['measured_on']}", "out_of_fold")
-    elif held_out is None and model.facts["measured_on"] == "validation cases":
+        held_out = MeasuredOn(report, f"{len(report.truth)} {model.measured_on}", "out_of_fold")
+    elif held_out is None and model.measured_on == VALIDATION:
         held_out = on_validation_cases(model, cases, validation_rows)
     _report(options, model, out, held_out)
 

@@ -35,6 +35,7 @@ from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import answers
 from askwise.tables.forms import Form
+from askwise.training.result import VALIDATION
 
 if TYPE_CHECKING:
     from askwise.components.encoders import Encoder
@@ -109,6 +110,16 @@ class LearnedModel:
         """What the model is expected to come to at its budget, and how sure that is."""
         first, second = self.followed
         return first.measure.mixed(second.measure, self.blend.share)
+
+    @property
+    def measured_on(self) -> str:
+        """Which cases its figures come from, in words that go on after their number."""
+        return str(self.facts.get("measured_on", VALIDATION))
+
+    @property
+    def held_out_cases(self) -> str:
+        """The same, without a number before it."""
+        return "cases that the fit kept apart" if self.measured_on == VALIDATION else self.measured_on
 
     @property
     def expected(self) -> dict[str, Any]:

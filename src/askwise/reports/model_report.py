@@ -33,7 +33,7 @@ def frontier_table(model: LearnedModel) -> str:
         beside, off = (m.accuracy, m.accuracy_error) if model.weighted else (m.loss, m.loss_error)
         figures = _figure(m.cost, m.cost_error, 3), _figure(value, error, 4), _figure(beside, off, 4)
         lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {m.n:>8}")
-    lines.append("    measured on cases that the fit kept apart; ± is one standard error")
+    lines.append(f"    measured on {model.held_out_cases}; ± is one standard error")
     if model.weighted:
         loss_scale = "" if name == "loss" else f"; the scale is {model.loss_scale:.4g}, the mean of the largest loss of a case"
         lines.append(f"    it was learned for the {name}{loss_scale}; the accuracy counts all mistakes alike")
@@ -92,7 +92,7 @@ def _learned(model: LearnedModel, m: Measure) -> tuple[float, float]:
 def _objective(model: LearnedModel, m: Measure) -> str:
     """The figure that training was about, with its error and the number of cases."""
     value, error = _learned(model, m)
-    return f"{value:.4f}{give_or_take(error)} on {m.n} {model.facts.get('measured_on', 'validation cases')}"
+    return f"{value:.4f}{give_or_take(error)} on {m.n} {model.measured_on}"
 
 
 def _figure(value: float, error: float, digits: int) -> str:

@@ -28,7 +28,7 @@ from askwise.stack.trees import TreeArrays
 from askwise.training.checkpoint import TrainingState, part
 from askwise.training.checkpoint_checks import same_run, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
-from askwise.training.result import InterimMeasurement, TrainingResult
+from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResult
 
 TREE_TIME, VALUE_TIME = 0.25, 0.3  # shares of a time limit: for the trees of all members, and for the value heads
 MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
@@ -147,7 +147,7 @@ def run(
         policy=policy,
         shared=stack,
         held_out=held_out.report if few else None,
-        measured_on="cases, each by members that had not learned from it" if few else "validation cases",
+        measured_on="cases, each by members that had not learned from it" if few else VALIDATION,
     )
 
 

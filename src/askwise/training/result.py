@@ -13,6 +13,7 @@ from askwise.frontier.point import Point
 from askwise.training.checkpoint_checks import figures, number
 
 Shared = TypeVar("Shared")
+VALIDATION = "validation cases"  # what figures come from, unless a training says otherwise
 
 
 @dataclass(frozen=True)
@@ -66,4 +67,4 @@ class TrainingResult(Generic[Shared]):
     doubt: str = ""  # why the result should not be trusted, in one sentence
     # what a point comes to on all rows that were held out for some members, under a limit in units. None: on validation rows
     held_out: Callable[[Point, int | None], Report] | None = None
-    measured_on: str = "validation cases"
+    measured_on: str = VALIDATION

@@ -251,6 +251,7 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
         "most": STEPS,
         "steps": steps,
         "here": steps[at],
+        "held_out_cases": model.held_out_cases,
         "rows": None if used is None else used.rows,
         "used": None if used is None else sorted(used.bought.items(), key=lambda pair: -pair[1]),
         "paths": [] if used is None else used.paths,

@@ -43,8 +43,6 @@ class StackConfig(StateSettings):
     """Learning rate of the trees."""
     tree_rounds: Size = 200
     """Rounds of boosting, unless held-out states are predicted best before."""
-    tree_patience: Size = 25
-    """Rounds without progress after which boosting ends."""
     most_trees: Size = 1_500
     """Trees of all members together: one decision must stay fast."""
     ridge: Amount = 1.0
@@ -72,10 +70,6 @@ class StackConfig(StateSettings):
     """Of the value heads."""
     explore_share: Share = 0.15
     """Share of steps at which a visited state is left by any test, so that it is known what follows."""
-    calibration_rows: Count = 500
-    """Rows that are followed at each tradeoff, at most, to calibrate forecasts; 0: all."""
-    calibration_ridge: Amount = 1e-3
-    """How strongly the calibration keeps to the forecasts as they are."""
 
     @classmethod
     def for_size(cls, rows: int, tests: int) -> StackConfig:

@@ -166,8 +166,8 @@ class StackFrontier:
         return [p for p in every if p.cap is None], [points[at_once], *kept]
 
     def _costed(self, point: Point) -> Point:
-        """The point with a cost that is never below that of the policy which is used: all members together are less sure than
-        each of them, and buy more. What is paid needs no labels."""
+        """The point with a cost that is not below what the policy that is used costs on rows of the fit: all members together
+        are less sure than each of them, and buy more. What is paid needs no labels."""
         problem = self.held_out.problem
         limit = self.stack.limit(problem.schema.costs, point.prefix, point.cap)
         rows = some_rows(len(problem), self.measuring.first_rows, self.seed)

@@ -1,8 +1,9 @@
-"""One family training per small problem against exact optima at 10 tradeoffs and 10 hard budgets.
+"""One training per small problem, of the family or the stack, against exact optima at 10 tradeoffs and 10 hard budgets.
 
-    ./dev sh python -m benchmarks.known_optima.family [--seeds 0:20] [--processes 2]
+    ./dev sh python -m benchmarks.known_optima.family [--algorithm family] [--seeds 0:20] [--processes 2]
 
-Rows are appended to family.jsonl as they finish; what is there is not run again. The table is written to family.md.
+Rows are appended to family.jsonl or stack.jsonl as they finish; what is there is not run again. The table is written to
+family.md or stack.md.
 """
 
 from __future__ import annotations
@@ -30,18 +31,19 @@ HERE = Path(__file__).parent
 CONFIG = FamilyConfig(
     max_steps=6_000, width=64, prefix_batch=128, parallel_cases=512, averaging=0.995, value_rate=3e-3, max_tests=8
 )
-HEAD = """Made by `./dev sh python -m benchmarks.known_optima.family`: one training per problem. Regret is
+HEAD = """Made by `./dev sh python -m benchmarks.known_optima.family --algorithm {algorithm}`: one training per problem. Regret is
 (learned - optimum) / (best without spending - optimum), the largest over 10 tradeoffs and over 10 hard budgets. Near enough is at
 most 0.05, or 0.004 absolute where hardly anything can be gained.
 """
 
 
-def one(seed: int) -> rows.Row:
-    """Trains on the problem's rows, which are also its validation rows, twice, since these are halved: the distribution is known,
-    only the optimum is not."""
+def one(seed: int, algorithm: str = "family") -> rows.Row:
+    """Trains on the problem's rows, which are also its validation rows: the distribution is known, only the optimum is not. The
+    family gets them twice, since it halves them."""
     small = small_problem(seed)
     problem, began = small.problem, time.monotonic()
-    learned = learn("family", problem, problem.take(np.repeat(np.arange(len(problem)), 2)), Budget(), CONFIG, seed, 1)
+    held_out = problem.take(np.repeat(np.arange(len(problem)), 2)) if algorithm == "family" else problem
+    learned = learn(algorithm, problem, held_out, Budget(), CONFIG if algorithm == "family" else None, seed, 1)
     seconds = time.monotonic() - began
     model = Model(
         problem.schema,
@@ -103,17 +105,20 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--seeds", default="0:20", help="first:last+1")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=HERE / "family.jsonl")
+    parser.add_argument("--algorithm", choices=["family", "stack"], default="family")
+    parser.add_argument("--out", type=Path, help="default: the name of the algorithm")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split(":"))
-    for row in rows.fill(options.out, [{"seed": seed} for seed in range(first, last)], one, options.processes):
+    out = options.out or HERE / f"{options.algorithm}.jsonl"
+    how = {} if options.algorithm == "family" else {"algorithm": options.algorithm}
+    for row in rows.fill(out, [{"seed": seed, **how} for seed in range(first, last)], one, options.processes):
         print(
             f"seed {row['seed']:2} {row['kind']} tradeoff {max(row['tradeoff']):.4f} hard {max(row['hard']):.4f} "
             f"{'' if row['ok'] else 'TOO FAR'}",
             flush=True,
         )
-    text = table(rows.read(options.out))
-    options.out.with_suffix(".md").write_text(f"{HEAD}\n{text}\n")
+    text = table(rows.read(out))
+    out.with_suffix(".md").write_text(f"{HEAD.format(algorithm=options.algorithm)}\n{text}\n")
     print(text)
 
 

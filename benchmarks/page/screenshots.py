@@ -25,7 +25,7 @@ def fit_clinic(path: Path) -> Path:
     import numpy as np
     import pandas as pd
 
-    from askwise import CostlyClassifier, FamilyConfig, Tradeoff
+    from askwise import CostlyClassifier, StackConfig, Tradeoff
 
     rng, n = np.random.default_rng(0), 3000
     age, fever, shadow = rng.integers(18, 90, n), rng.normal(37.4, 0.9, n).round(1), rng.normal(size=n).round(2)
@@ -43,7 +43,7 @@ def fit_clinic(path: Path) -> Path:
             known=["age"],
             unit="$",
             random_state=0,
-            config=FamilyConfig(max_steps=1000, width=48, interim_measurements=2),
+            config=StackConfig.quick(),
         )
         .fit(table, y)
         .model_

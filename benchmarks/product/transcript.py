@@ -1,9 +1,9 @@
 """What somebody sees who trains on the thyroid data for the first time: the words and the pictures.
 
-    ./dev sh python -m benchmarks.product.transcript [--out docs/thyroid]
+    ./dev sh python -m benchmarks.product.transcript [--out docs/thyroid] [--algorithm stack]
 
 Runs `askwise fit --data thyroid` as a user would, in an empty folder, and writes what it said to transcript.txt, its pictures
-to *.svg and a page that shows them.
+to *.svg and a page that shows them. `--algorithm`: another one than the default.
 """
 
 from __future__ import annotations
@@ -25,48 +25,58 @@ from benchmarks.script import arguments
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ["askwise", "fit", "--data", "thyroid"]
-PAGE = f"""# A first run
+PAGE = """# A first run
 
-Made by `./dev sh python -m benchmarks.product.transcript`, which runs `{" ".join(COMMAND)}` in an empty folder; everything it
+Made by `./dev sh python -m benchmarks.product.transcript`, which runs `{command}` in an empty folder; everything it
 printed is in [transcript.txt](transcript.txt). Run it again whenever training changes.
 
 ## What each amount of money buys
 
-![cost against score](frontier.svg)
+![mean cost per patient against the score, with a band, the same tests for everybody, and all tests](frontier.svg)
 
-Each point of the line is a policy that one run of training found, chosen on validation rows and drawn with what it comes to on
-test rows. The score is one minus the expected loss with balanced class weights, so deciding without any test has one half.
+The line joins the best of all policies that were measured. The band is one standard error to either side, and the legend says on
+how many cases, which were held out when the policy was learned. Squares are what one would build by hand: the same tests for
+everybody, in the best fixed order. The thin dashed line is what the policies of the thick one come to on test rows, which no part
+of the fit has seen. The score is one minus the expected loss with balanced class weights, so deciding without any test has one
+half.
 
 ## How training went
 
-![area under the validation frontier over the steps of training](progress.svg)
+![area under the frontier over the steps of training](progress.svg)
 
-One training learns all tradeoffs at once. Now and then the whole frontier is measured on validation rows; the area under it
-is one number for all budgets, and the best state is kept.
+One training learns all tradeoffs at once. Now and then the whole frontier is measured on held-out rows; the area under it
+is one number for all budgets.
 
 ## Which tests are bought
 
-![share and position of every test, by class](bought.svg)
+![share of the cases of each class that buys each test](bought.svg)
 
-For cases of each true class: the share that buys a test, and its mean position among the tests bought. Rows are test rows,
-which training never saw, decided by the policy that the model follows by default.
+For held-out cases of each true class: the share that buys a test, under the policy that the model follows by default.
 
 ## The most common paths
 
 ![tree of the tests that cases buy, with decisions](paths.svg)
 
 Cases start on the left, and a band is as wide as the cases that take it are many. On the right is what a path costs and how
-often its decision is right.
+often its decision is right. Cases are test rows.
+
+## How it ends
+
+![share of the cases of each class that is decided rightly](recall.svg)
+
+![how often what had a probability came true](calibration.svg)
+
+Held-out cases again. A point on the dash-dotted line has probabilities that are what they say; beside it is the number of cases.
 """
 
 
-def transcript(folder: Path) -> str:
+def transcript(folder: Path, command: list[str]) -> str:
     """Runs the command in a folder and tells all about it; its files stay there."""
     began = time.perf_counter()
-    program = Path(sys.executable).with_name(COMMAND[0])
-    run = subprocess.run([program, *COMMAND[1:]], cwd=folder, capture_output=True, text=True, check=False)
+    program = Path(sys.executable).with_name(command[0])
+    run = subprocess.run([program, *command[1:]], cwd=folder, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - began
-    parts = [f"$ {' '.join(COMMAND)}", f"exit code {run.returncode}, {seconds:.0f} s"]
+    parts = [f"$ {' '.join(command)}", f"exit code {run.returncode}, {seconds:.0f} s"]
     parts += [f"--- {name}\n{text.rstrip()}" for name, text in (("stderr", run.stderr), ("stdout", run.stdout))]
     text = "\n\n".join(parts) + "\n"
     for place in (folder, ROOT, Path.home()):
@@ -79,10 +89,12 @@ def transcript(folder: Path) -> str:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "thyroid")
+    parser.add_argument("--algorithm")
     options = parser.parse_args()
+    command = [*COMMAND, *(["--algorithm", options.algorithm] if options.algorithm else [])]
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
-        text = transcript(Path(name))
+        text = transcript(Path(name), command)
         model = askwise.load(Path(name) / "thyroid.askwise")
         shutil.copyfile(Path(name) / "thyroid.svg", options.out / "frontier.svg")
     data = raw("thyroid")
@@ -90,10 +102,12 @@ def main() -> None:
     problem = model.problem(data.table.iloc[test], np.asarray(data.y)[test])
     report = Report(problem, model.rollout(problem))
     plots.save(plots.progress(model), options.out / "progress.svg")
-    plots.save(plots.bought(report), options.out / "bought.svg")
+    plots.save(plots.bought(model), options.out / "bought.svg")
+    plots.save(plots.recall(model), options.out / "recall.svg")
+    plots.save(plots.calibration(model), options.out / "calibration.svg")
     plots.save(plots.paths(report, unit=model.unit), options.out / "paths.svg")
     (options.out / "transcript.txt").write_text(text)
-    (options.out / "README.md").write_text(PAGE)
+    (options.out / "README.md").write_text(PAGE.format(command=" ".join(command)))
     print(text)
 
 

@@ -32,9 +32,9 @@ QUICK = {
 }
 
 
-def checked(engine: str) -> str:
+def checked(engine: Any) -> str:
     """One of the words that name an engine."""
-    if engine not in (LOCAL, DASK) and not re.fullmatch(r"dask://[^/\s]+:\d+", engine):
+    if not isinstance(engine, str) or not (engine in (LOCAL, DASK) or re.fullmatch(r"dask://[^/\s]+:\d+", engine)):
         raise InputError(
             f"the engine is {engine!r}; it must be 'local', 'dask' for a cluster on this machine, or dask://HOST:PORT"
         )
@@ -57,12 +57,14 @@ def connected(engine: str, processes: int) -> Iterator[Cluster]:
         import dask
 
         quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
-        with (
-            dask.config.set(QUICK),
-            distributed.LocalCluster(n_workers=processes, threads_per_worker=1, processes=True, **quiet) as local,
-            distributed.Client(local) as client,
-        ):
-            yield Cluster(client)
+        with dask.config.set(QUICK):
+            try:
+                local = distributed.LocalCluster(n_workers=processes, threads_per_worker=1, processes=True, **quiet)
+            except RuntimeError as error:
+                guard = "a script that starts one needs `if __name__ == '__main__':` around what it does"
+                raise InputError(f"the workers of a Dask cluster on this machine do not start ({error}); {guard}") from None
+            with local, distributed.Client(local) as client:
+                yield Cluster(client)
         return
     address = engine.removeprefix("dask://")
     try:
@@ -91,6 +93,11 @@ class Cluster:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # it is meant
             return self.client.submit(_same, data, key=f"askwise-data-{uuid.uuid4().hex}", retries=RETRIES)
 
+    @property
+    def threads(self) -> int:
+        """Jobs that run at a time."""
+        return max(int(sum(self.client.nthreads().values())), 1)
+
     def submit(self, function: Callable[..., Any], sent: Any, *arguments: Any, retries: int = 0) -> Any:
         """A future of `function(path, *arguments)` on some worker, where the file of this path holds the data that was sent."""
         return self.client.submit(_call, function, sent, sent.key, arguments, pure=False, retries=retries)
@@ -107,7 +114,7 @@ class Cluster:
             return todo[0] - min(running.values(), default=todo[0])
 
         while todo or running:
-            most = AHEAD * max(sum(self.client.nthreads().values()), 1)
+            most = AHEAD * self.threads
             while todo and len(running) < most and (span is None or ahead() < span * most):
                 i = todo.popleft()
                 try:

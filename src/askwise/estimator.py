@@ -16,14 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from askwise.core.arrays import Array, Doubles
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cost_spec import CostSpec, listed
-from askwise.core.parameters import Either, Instance, OneOf, OrNone, Real, Size, Whole, checked_attributes
+from askwise.core.labels import class_codes
+from askwise.core.parameters import Either, Instance, Jobs, OneOf, OrNone, Real, Size, Whole, checked_attributes
 from askwise.core.policy import class_values
+from askwise.core.scoring import case_losses
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
 from askwise.model.acquisitions import AcquisitionReport
-from askwise.model.learn import check, learn
+from askwise.model.learn import ALGORITHMS, check, learn
 from askwise.model.purchases import followed, measure_usage
 from askwise.paper.config import TrainConfig
+from askwise.stack.config import StackConfig
 from askwise.tables import doubts
 from askwise.tables.encoding import SCALING
 from askwise.tables.external import features
@@ -56,14 +59,16 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         {name: (cost, tests that share it)}: a cost that is paid once, such as a blood draw.
     derived : dict, default=None
         {test: tests it is computed from}. It costs what is unpaid of these.
-    loss : array-like of shape (n_classes, n_classes), DataFrame or dict, default=None
+    loss : array-like of shape (n_classes, n_classes), DataFrame, dict, 'log' or 'brier', default=None
         `loss[truth, decision]`, classes sorted; a DataFrame or {truth: {decision: loss}} goes by name. 0/1 loss by default.
+        'log' and 'brier' judge the class probabilities instead of the class that is named: tests are bought for a risk score.
     class_weight : dict or 'balanced', default=None
-        Multiplies the losses of cases of a class.
+        Multiplies the losses of cases of a class. The probabilities stay those of cases as they come.
     known : sequence of str, or bool array of shape (n_rows, n_tests), default=()
         Tests that are free for everyone, or what each case of the fit knows at its start.
     external : fitted classifier or Recorded, default=None
-        One more way to decide. It pays for the tests that it still needs.
+        One more way to decide. It pays for the tests that it still needs. With a loss of 'log' or 'brier' it needs
+        `predict_proba`.
     categorical : sequence of str, default=()
         Columns of numbers that are only names and have no order.
     scaling : {'columns', 'one', 'none'}, default='columns'
@@ -72,10 +77,11 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Makes an encoder of your own, see `askwise.components.encoders.Encoder`.
     n_restarts : int, default=1
         Trains so many times and keeps the best on validation rows.
-    algorithm : {'family', 'stack', 'paper'}, default='family'
-        One training for every tradeoff and every budget, by networks or, for tables, by a stack of boosted trees and a linear
-        model; or the paper's algorithm, which learns for one budget.
-    config : FamilyConfig, StackConfig or TrainConfig, default=None
+    algorithm : {'auto', 'stack', 'family', 'paper'}, default='auto'
+        'stack' and 'family': one training for every tradeoff and every budget, by a cross-fitted stack of boosted trees,
+        networks and a linear model, or by networks alone. 'paper': the paper's algorithm, which learns for one budget. 'auto':
+        the stack for up to 64 tests and 50,000 training rows, else the family.
+    config : StackConfig, FamilyConfig or TrainConfig, default=None
         All settings of training. By default they follow from the size of the data.
     validation_fraction : float, default=0.25
         Share of the rows that is kept apart to choose and to measure. The stack learns from all rows where there are fewer than
@@ -86,6 +92,12 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of the costs, for showing.
     random_state : int, RandomState or None, default=None
         Seed of the split, the training and the draws of a mixture.
+    n_jobs : int, default=None
+        Processes of this machine that fit the members of a stack; -1: one for each core. By default others help where that is
+        faster, on cores that are free. The result is the same.
+    engine : str, default='local'
+        'dask://HOST:PORT' fits the members on the workers of a Dask cluster, 'dask' on one that is started on this machine with
+        `n_jobs` workers, for which a script needs `if __name__ == "__main__":`. The result is the same.
     verbose : int, default=0
         Above 0, training tells how it goes.
 
@@ -137,12 +149,14 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling: Annotated[str, SCALING] = "columns",
         network: Any = None,
         n_restarts: Size = 1,
-        algorithm: Annotated[str, OneOf("family", "stack", "paper")] = "family",
-        config: FamilyConfig | TrainConfig | None = None,
+        algorithm: Annotated[str, OneOf(*ALGORITHMS)] = "auto",
+        config: StackConfig | FamilyConfig | TrainConfig | None = None,
         validation_fraction: Annotated[float, Real(at_least=0, below=1, noun="a share")] = 0.25,
         time_limit: Annotated[float | None, OrNone(SECONDS)] = None,
         unit: Annotated[str, Instance(str, "a text such as 'dollars'")] = "",
         random_state: Annotated[Any, OrNone(SEED)] = None,
+        n_jobs: Annotated[int | None, Jobs()] = None,
+        engine: str = "local",
         verbose: int = 0,
     ) -> None:
         self.costs = costs
@@ -164,6 +178,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.unit = unit
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.engine = engine
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -225,7 +241,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def prepare(self, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
         """What `fit` begins with: the problems of the rows to learn from and to choose by, and their encoding."""
         checked_attributes(self, type(self).__init__)
-        check(self.algorithm, self.config)
+        check(self.algorithm, self.config, self.engine)
         prepare = Preparation(
             spec=CostSpec(self.costs, self.setup, self.derived, self.reveals),
             known=self.known,
@@ -243,11 +259,13 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if callback is None and self.verbose:
             callback = Progress(self.time_limit, self.unit, every=True)
         how = {"encoder": self.network, "time_limit": self.time_limit, "callback": callback, "save": save, "resume": resume}
+        how |= {"n_jobs": self.n_jobs, "engine": self.engine}
         learned = learn(self.algorithm, ready.problem, ready.validation, budget, self.config, ready.seed, self.n_restarts, **how)
         model = Model(
             schema=ready.problem.schema,
             encoding=ready.encoding,
             loss=ready.problem.loss,
+            rule=ready.problem.rule,
             at_once=class_values(ready.problem),
             points=learned.result.points,
             trained_for=budget,
@@ -327,14 +345,22 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model_.predict_proba(table_of(self, X), known, ids)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, known: Any = None, ids: Any = None) -> float:
-        """Accuracy of the decisions; costs do not count. `known` and `ids` are those of `acquire`.
+        """How good the answers are, the larger the better; costs do not count. `known` and `ids` are those of `acquire`.
 
         Returns
         -------
         float
+            Accuracy of the decisions. With a loss of 'log' or 'brier', minus the log loss or the Brier score of `predict_proba`;
+            class weights do not count.
         """
-        decided = self.predict(X, known=known, ids=ids)
-        return float(accuracy_score(y, decided, sample_weight=weights_of(sample_weight, len(decided))))
+        check_is_fitted(self)
+        rule = self.model_.rule
+        if rule is None:
+            decided = self.predict(X, known=known, ids=ids)
+            return float(accuracy_score(y, decided, sample_weight=weights_of(sample_weight, len(decided))))
+        belief = self.predict_proba(X, known=known, ids=ids)
+        labels = class_codes(y, self.model_.schema.classes, len(belief), "the target")
+        return -float(np.average(case_losses(belief, labels, rule), weights=weights_of(sample_weight, len(belief))))
 
     @property
     def frontier_(self) -> list[dict[str, float]]:

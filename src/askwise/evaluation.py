@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,16 @@ from askwise.core.episode import Episodes, by_row, rollout, tally
 from askwise.core.measures import Mean, Measure
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
+from askwise.core.ranking import auroc
+from askwise.core.scoring import case_losses
 from askwise.errors import InputError
+
+
+class Estimate(NamedTuple):
+    """A figure and its standard error."""
+
+    value: float
+    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +82,38 @@ class Report:
         errors = [Mean.of(right[of], None if weight is None else weight[row[of]]).error for of in each]
         return math.hypot(*errors) / len(errors)
 
+    @property
+    def belief(self) -> Doubles | None:
+        """N, K: the class probabilities with which each case was decided; None where they are not known."""
+        return self.episodes.belief
+
+    @property
+    def log_loss(self) -> Estimate | None:
+        """Mean of -log p of the true class, in nats; None where beliefs are not known. Class weights do not count, rows do."""
+        return self._scored("log")
+
+    @property
+    def brier_score(self) -> Estimate | None:
+        """Mean of the squared distance of the belief from the truth, summed over all classes: from 0 to 2."""
+        return self._scored("brier")
+
+    def _scored(self, rule: str) -> Estimate | None:
+        if self.belief is None:
+            return None
+        mean = Mean.of(case_losses(self.belief, self.truth, rule), self._weights)
+        return Estimate(mean.value, mean.error)
+
+    @cached_property
+    def auroc(self) -> Estimate | None:
+        """Area under the ROC curve: of two classes that of the second, of more the mean of each against all others; None where
+        beliefs are not known, or all cases are of one class."""
+        area = None if self.belief is None else auroc(self.belief, self.truth, self._weights)
+        return None if area is None else Estimate(area.value, area.error)
+
+    @property
+    def _weights(self) -> Doubles | None:
+        return None if self.problem.weight is None else self.problem.weight[self.episodes.row]
+
     @cached_property
     def measure(self) -> Measure:
         """The means with their standard errors."""
@@ -117,9 +158,10 @@ class Report:
 def mixed(first: Report, second: Report, takes_second: Bools) -> Report:
     """What comes of following the second for some of the cases, which are the same in both."""
     parts = [(first, ~takes_second), (second, takes_second)]
-    return Report(first.problem, by_row([report.episodes.take(np.flatnonzero(who)) for report, who in parts if who.any()]))
+    done = by_row([report.episodes.take(np.flatnonzero(who)) for report, who in parts if who.any()])
+    return Report(first.problem, done)
 
 
 def evaluate(policy: Policy, problem: Problem, budget: Budget) -> Report:
     """Rolls the policy out over all rows, under the budget's hard part."""
-    return Report(problem, rollout(problem, policy, budget.cap(problem.schema.costs)))
+    return Report(problem, rollout(problem, policy, budget.cap(problem.schema.costs), beliefs=True))

@@ -25,7 +25,7 @@ class Model(LearnedModel):
         return one_line(self)
 
     def _repr_html_(self) -> str:
-        from askwise.reports.model_report import in_notebook
+        from askwise.reports.model_page import in_notebook
 
         return in_notebook(self)
 

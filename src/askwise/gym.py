@@ -61,6 +61,9 @@ class _PlayedCases:
                 f"an environment needs a tradeoff, and {budget} has none; give Tradeoff(lam), alone or with a hard budget, and "
                 "set the attribute `lam` where training is to move it"
             )
+        if problem.rule is not None:
+            only = f"loss is {problem.rule!r}, which judges class probabilities, but in an environment a class is named"
+            raise InputError(f"{only}; give a loss matrix")
         self.cap = budget.cap(self.schema.costs)
         self.lam = budget.fixed_lam(problem)
         # Rows as often as their weights say, whatever is at stake in them: so the mean return is minus the objective, unscaled.

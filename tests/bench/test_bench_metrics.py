@@ -57,19 +57,6 @@ def test_a_hard_budget_is_kept_and_mixtures_tell_what_they_believe() -> None:
     assert said.tolist() == [-1, -1, -1, -1]
 
 
-@pytest.mark.parametrize(
-    ("said", "truth", "area"),
-    [
-        ([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1], 0.75),
-        ([1, 1, 1, 1], [0, 1, 0, 1], 0.5),
-        ([3, 2, 2, 1], [0, 0, 1, 1], 0.125),  # one tie of four pairs
-        ([1, 2], [1, 1], None),
-    ],
-)
-def test_auroc_equals_the_one_worked_by_hand(said: list[float], truth: list[int], area: float | None) -> None:
-    assert metrics.auroc(said, truth) == area
-
-
 def found_at(costs: list[float], losses: list[float]) -> metrics.PolicyFigures:
     cost, loss = np.array(costs, float), np.array(losses, float)
     return metrics.PolicyFigures(Measure(cost.mean(), loss.mean(), 1 - loss.mean(), len(cost)), 0.5, None, cost, loss)

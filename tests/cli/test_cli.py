@@ -162,16 +162,18 @@ def test_a_larger_hard_budget_is_answered_with_the_trained_one(folder):
 
 def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
     usual = ok("frontier", folder / "m.askwise").splitlines()
-    assert usual[0].split() == ["mean", "cost", "accuracy", "loss", "cases"]
+    assert usual[0].split() == ["mean", "cost", "accuracy", "loss", "cases", "kind", "of", "policy"]
     X, y = patients(160)
     fitted = classifier(loss=[[0, 20], [1, 0]]).fit(X, y)
     fitted.save(tmp_path / "m")
     lines = ok("frontier", tmp_path / "m").splitlines()
-    assert lines[0].split() == ["mean", "cost", "loss", "/", "scale", "accuracy", "cases"]
+    assert lines[0].split() == ["mean", "cost", "loss", "/", "scale", "accuracy", "cases", "kind", "of", "policy"]
     assert "learned for the loss / scale" in lines[-1]
     model = fitted.model_
     for line, p in zip(lines[2:-2], model.points, strict=True):
-        shown, m = [float(v) for v in line.replace(">", "").replace("±", "").split()], p.measure
+        words, m = line.replace(">", "").replace("±", "").split(), p.measure
+        shown = [float(v) for v in words[:7]]
+        assert " ".join(words[7:]) == ("decides at once" if p is model.points[0] else p.kind)
         figures = [
             m.cost,
             m.cost_error,

@@ -40,8 +40,8 @@ def fit(folder):
 def test_fit_writes_model_pictures_and_report(fit):
     (code, out, err), where = fit
     assert code == 0
-    assert sorted(p.name for p in where.iterdir()) == ["ill.askwise", "ill.html", "ill.png", "ill.svg"]
-    for name in ("ill.askwise", "ill.html", "ill.png", "ill.svg"):
+    assert sorted(p.name for p in where.iterdir()) == ["ill.askwise", "ill.html", "ill.md", "ill.png", "ill.svg"]
+    for name in ("ill.askwise", "ill.html", "ill.md", "ill.png", "ill.svg"):
         assert str(where / name) in out
     assert (where / "ill.png").read_bytes().startswith(b"\x89PNG")
     assert ET.parse(where / "ill.svg").getroot().tag.endswith("svg")
@@ -132,7 +132,7 @@ def test_progress_goes_to_stderr(fit):
     (_, out, err), _ = fit
     assert "held-out" not in out
     found = r"right in \d+\.\d % of held-out cases at a mean cost of \d+\.\d\d €"
-    assert re.match(rf"\d s of about 1 s: {found} \(step \d+\)$", err, re.MULTILINE)
+    assert re.match(rf"\d+ s( of about \d+ s)?: {found} \(step \d+\)$", err, re.MULTILINE)
 
 
 def test_fit_writes_json(folder, tmp_path):
@@ -232,7 +232,7 @@ def test_fit_on_a_named_set_measures_on_its_test_rows(tmp_path):
     assert code == 0
     assert "test cases: mean cost" in out
     first = ok("evaluate", tmp_path / "p.askwise", "--data", "pima", "--json")
-    assert json.loads(first)["cost"] == 0  # it had no time to learn
+    assert json.loads(first)["accuracy"] > 0.6
     assert "The most common paths" in (tmp_path / "p.html").read_text()
 
 
@@ -343,7 +343,7 @@ def test_resume_of_another_run_is_refused_and_harms_nothing(folder, tmp_path):
     argv = quick_fit(folder, tmp_path)
     code, out, err = run(*argv, "--resume", "--seed", "7")
     assert (code, out) == (2, "")
-    assert "another run: its algorithm is paper, here it is family" in err
+    assert "another run: its algorithm is paper, here it is stack" in err
     argv += ["--algorithm", "paper"]
     code, out, err = run(*argv, "--resume", "--seed", "8")
     assert (code, out) == (2, "")

@@ -9,7 +9,7 @@ from tests.support.patients import patients
 import askwise
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-ALL = ["What each amount of money buys", "Which tests are bought", "The most common paths"]
+ALL = ["What each amount of money buys", "Which tests are bought", "The most common paths", "How it ends"]
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,11 @@ def folder(tmp_path_factory):
     return here
 
 
+QUICK = ["--algorithm", "family", "--time-limit", "0", "--quiet"]
+
+
 def fitted(folder, out, *more):
-    return run("fit", folder / "cases.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out", out, *more)
+    return run("fit", folder / "cases.csv", "--target", "diagnosis", *QUICK, "--out", out, *more)
 
 
 def headings(page):
@@ -36,12 +39,27 @@ def test_a_fit_on_ones_own_file_reports_all_that_one_on_named_data_does(folder, 
     assert "\non 40 validation cases, which the fit kept apart and chose by: mean cost " in said
     page = (tmp_path / "m.html").read_text()
     assert headings(page) == [*ALL, "Results"]
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 5
     assert "On 40 validation cases, which the fit kept apart and chose by: mean cost " in page
-    code, said, _ = run("fit", "--data", "heart", "--time-limit", "0", "--quiet", "--out", tmp_path / "named.askwise")
+    code, said, _ = run("fit", "--data", "heart", *QUICK, "--out", tmp_path / "named.askwise")
     assert code == 0
     assert headings((tmp_path / "named.html").read_text()) == [*ALL, "Results"]
     assert " test cases: mean cost " in said
+    assert "validation cases, which the fit kept apart and chose by: mean cost " in said
+    ok("report", tmp_path / "named.askwise", "--data", "heart", "--out", tmp_path / "again")
+    assert "test cases: mean cost " in (tmp_path / "again" / "named.html").read_text()
+
+
+def test_a_stack_reports_all_rows_out_of_fold_and_compares_kinds_of_policies(folder, tmp_path):
+    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--algorithm", "stack", "--time-limit", "2", "--quiet"]
+    code, said, _ = run(*argv, "--out", tmp_path / "m.askwise")
+    assert code == 0
+    assert "\non 160 cases, each by members that had not learned from it: mean cost " in said
+    assert said.startswith("All tests cost 6; this policy costs ") or said.startswith("All tests cost 6 (")
+    assert "Accuracy of each kind of policy, by money per case on average, on 160 cases, each by members" in said
+    page = (tmp_path / "m.html").read_text()
+    assert headings(page) == [*ALL, "Results"]
+    assert ">Which kind of policy</h2>" in page
 
 
 def test_a_fit_says_what_it_measured_on_for_machines(folder, tmp_path):
@@ -49,7 +67,7 @@ def test_a_fit_says_what_it_measured_on_for_machines(folder, tmp_path):
     assert own["test"] is None
     assert own["validation"]["cases"] == 40
     other = json.loads(fitted(folder, tmp_path / "m.askwise", "--json", "--test", folder / "new.csv")[1])
-    assert other["validation"] is None
+    assert other["validation"] == own["validation"]
     assert other["test"] == json.loads(
         ok("evaluate", tmp_path / "m.askwise", folder / "new.csv", "--target", "diagnosis", "--json")
     )
@@ -59,8 +77,7 @@ def test_too_few_rows_to_keep_some_apart_are_said_to_be_trained_on(folder, tmp_p
     lines = (folder / "cases.csv").read_text().splitlines()
     few = [lines[0], *[x for x in lines if x.endswith("ill")][:3], *[x for x in lines if x.endswith("well")][:1]]
     (tmp_path / "few.csv").write_text("\n".join(few))
-    _, said, _ = run("fit", tmp_path / "few.csv", "--target", "diagnosis", "--time-limit", "0", "--quiet", "--out",
-                     tmp_path / "m.askwise")  # fmt: skip
+    _, said, _ = run("fit", tmp_path / "few.csv", "--target", "diagnosis", *QUICK, "--out", tmp_path / "m.askwise")
     assert "on 4 cases that it was trained on, since there were too few to keep some apart: " in said
 
 
@@ -91,7 +108,7 @@ def test_the_cases_of_another_file_are_measured_on(folder, tmp_path):
 
 def test_a_model_has_a_report_of_its_own(folder, tmp_path):
     said = ok("report", folder / "m.askwise", "--out", tmp_path / "new" / "folder")
-    names = ["m.png", "m.svg", "m.html"]
+    names = ["m.png", "m.svg", "m.html", "m.md"]
     assert said.split() == [str(tmp_path / "new" / "folder" / name) for name in names]
     page = (tmp_path / "new" / "folder" / "m.html").read_text()
     assert headings(page) == ALL  # a model keeps what was bought, but no cases
@@ -100,7 +117,7 @@ def test_a_model_has_a_report_of_its_own(folder, tmp_path):
         ok("report", folder / "m.askwise", *with_cases, "--out", tmp_path / "two")
     page = (tmp_path / "two" / "m.html").read_text()
     assert headings(page) == [*ALL, "Results"]
-    assert "works at AverageBudget(0.5)" in page
+    assert "Works at AverageBudget(0.5)" in page
     model = askwise.load(folder / "m.askwise").at(askwise.AverageBudget("0.5"))
     found = json.loads(ok("evaluate", folder / "m.askwise", folder / "new.csv", *with_cases[2:], "--json"))
     cost, accuracy = (f"{found[k]:{form}} ± {found[f'{k}_error']:.2g}" for k, form in (("cost", ".4g"), ("accuracy", ".4f")))

@@ -121,7 +121,7 @@ def test_a_fit_that_does_not_fit_on_the_disk_says_how_to_go_on(
                    f"--resume ({state})\n")  # fmt: skip
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.state"]
     assert run(*fit(cases, out, "--resume"))[0] == 0
-    assert askwise.load(out).facts["algorithm"] == "family"
+    assert askwise.load(out).facts["algorithm"] == "stack"
 
 
 def test_a_fit_killed_before_its_pictures_is_finished_by_resume(cases: Path, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_fit_killed_before_its_pictures_is_finished_by_resume(cases: Path, tmp
     assert "'m.askwise' comes from another fit: its seed is 0, here it is 1" in err.replace(f"{tmp_path}/", "")
     code, shown, _ = run(*fit(cases, out, "--resume"))
     assert code == 0
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.askwise", "m.html", "m.png", "m.svg"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.askwise", "m.html", "m.md", "m.png", "m.svg"]
     assert out.read_bytes() == before
     assert str(tmp_path / "m.html") in shown
     found = json.loads(run(*fit(cases, out, "--resume", "--json"))[1])

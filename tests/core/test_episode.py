@@ -362,6 +362,8 @@ def test_a_batch_of_one_equals_a_batch_of_many_whatever_the_chunk():
         chunks = [rollout(p, policy, cap, chunk=chunk) for chunk in (1, 2, 3)]
         for name in Episodes.__dataclass_fields__:
             expected = getattr(together, name)
+            if expected is None:  # beliefs, which were not asked for
+                continue
             for done in chunks:
                 assert np.array_equal(getattr(done, name), expected), (s, name)
             if name != "row":  # a problem of one row numbers it 0

@@ -173,28 +173,28 @@ def test_the_command_line_says_how_many_cases_and_how_sure(fitted):
     folder, said = fitted
     model = askwise.load(folder / "m.askwise")
     found = model.measured
-    assert found.n == 20  # half of the forty that were kept apart
-    assert f"± {found.accuracy_error:.2g} on 20 validation cases" in said
-    rows = [line for line in said.splitlines() if line.count("±") == 3 and line.endswith("20")]
+    assert found.n == 160  # all of them
+    assert f"± {found.accuracy_error:.2g} on 160 cases, each by members that had not learned from it" in said
+    rows = [line for line in said.splitlines() if line.count("±") == 3 and "  160  " in line]
     assert len(rows) == len(model.frontier)
-    results = next(line for line in said.splitlines() if line.startswith("on 40 validation cases"))
-    assert results.count(" ± ") == 4
+    results = next(line for line in said.splitlines() if line.startswith("on 160 cases, each by members"))
+    assert results.count(" ± ") == 7
     told = ok("evaluate", folder / "m.askwise", folder / "cases.csv", "--target", "diagnosis")
     assert "cases                160" in told
-    assert told.count(" ± ") == 4
+    assert told.count(" ± ") == 7
     machine = json.loads(ok("evaluate", folder / "m.askwise", folder / "cases.csv", "--target", "diagnosis", "--json"))
     names = ("cost", "loss", "accuracy", "balanced_accuracy")
     assert all(machine[f"{name}_error"] >= 0 for name in names)
     for point in json.loads(ok("frontier", folder / "m.askwise", "--json")):
-        assert point["n"] == 20
+        assert point["n"] == 160
         assert {"cost_error", "loss_error", "accuracy_error"} <= set(point)
 
 
 def test_the_report_and_its_picture_say_so_too(fitted):
     folder, _ = fitted
     page = (folder / "m.html").read_text()
-    assert "on 20 validation cases" in page
-    assert "one standard error, 20 cases" in page  # in the picture
+    assert "on 160 cases, each by members that had not learned from it" in page
+    assert "160 cases" in page[page.index("<svg") :]  # in the picture
     assert page.count("±") > 8
 
 

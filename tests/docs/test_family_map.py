@@ -10,7 +10,11 @@ from tests.support.maps import resolve
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 README = (SOURCE / "askwise/family/README.md").read_text()
-MODULES = [*sorted((SOURCE / "askwise/family").glob("*.py")), SOURCE / "askwise/components/networks.py"]
+MODULES = [
+    *sorted((SOURCE / "askwise/family").glob("*.py")),
+    SOURCE / "askwise/components/networks.py",
+    SOURCE / "askwise/core/scoring.py",
+]
 
 
 def rows() -> dict[str, tuple[set[str], set[str]]]:

@@ -49,7 +49,7 @@ SETTINGS = [
     ({"reveals": {"exam": ["age", "presure"]}}, "did you mean 'pressure'?"),
     ({"reveals": {"scan": ["age"]}}, "'scan' has the name of a column that it does not reveal"),
     ({"loss": [[0, 1]]}, "the loss matrix has shape (1, 2); for 2 classes it must be (2, 2)"),
-    ({"loss": "0/1"}, "the loss matrix"),
+    ({"loss": "0/1"}, "loss is '0/1'; it must be 'log', 'brier' or a loss matrix"),
     ({"class_weight": {"il": 2}}, "a weight is given for 'il', which is not a class; did you mean 'ill'?"),
     ({"class_weight": "balance"}, "'balance'"),
     ({"categorical": ["agee"]}, "column 'agee' is listed as categorical, but does not exist; did you mean 'age'?"),

@@ -26,13 +26,18 @@ def run():
     return family.run(noisy(1_000, 0), noisy(1_000, 1), Budget(), FamilyConfig(max_steps=250, width=32), 0)
 
 
+def fitted(shared, problem, limits):
+    runs = [[calibration.Followed(shared.values(lam), cap, np.arange(len(problem)))] for lam, cap in limits]
+    return calibration.fitted(problem, runs, FamilyConfig().calibration_ridge)
+
+
 def test_without_evidence_forecasts_stay_as_they_are(run):
     rng = np.random.default_rng(0)
     stop, loss, on, cost, bound = rng.random((5, 30))
     made = forward.forecast_inputs(stop, loss, on, cost, 0.3, bound)
     assert made.shape == (30, forward.FORECAST_INPUTS)
     assert made @ forward.uncalibrated().T == pytest.approx(np.stack([loss, cost], 1))
-    assert calibration.fitted(run.shared, noisy(10, 0), [], FamilyConfig()) == pytest.approx(forward.uncalibrated())
+    assert fitted(run.shared, noisy(10, 0), []) == pytest.approx(forward.uncalibrated())
 
 
 def test_tradeoffs_and_budgets_change_the_map():
@@ -51,9 +56,7 @@ def free_run():
 def test_cases_that_lack_what_is_free_do_not_change_the_map(free_run):
     problem, limits = noisy(600, 1, "ab"), [(0.001, None), (0.01, 4), (0.02, None)]
     held = np.tile([True, True, False, False], (600, 1))
-    told, without = (
-        calibration.fitted(free_run.shared, p, limits, FamilyConfig()) for p in (problem, replace(problem, known=held))
-    )
+    told, without = (fitted(free_run.shared, p, limits) for p in (problem, replace(problem, known=held)))
     assert told == pytest.approx(without)
     assert not np.allclose(told, forward.uncalibrated())
 
@@ -83,7 +86,7 @@ def test_a_wrong_value_head_is_corrected(run):
     wrong["value_head.4.bias"][problem.schema.n_tests + 1] += 5.0  # expected loss at the end, scaled
     lied = type(learned)(wrong, learned.scale, learned.rank, learned.loss, learned.owner, learned.alone)
     assert measure(problem, lied.policy(0.01), None) == measure(problem, learned.policy(0.01), None)
-    told = calibration.fitted(lied, problem, [(0.01, None), (0.05, None)], FamilyConfig())
+    told = fitted(lied, problem, [(0.01, None), (0.05, None)])
     wrong["calibration"] = told
     state = first_states(problem)
     expected = lied.values(0.01).view(state).loss.mean()

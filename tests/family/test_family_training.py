@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.support.naive import World, check_rules
-from tests.support.worlds import VARIANTS, with_batch_norm, with_dropout, world
+from tests.support.naive import World, check_rules, expected_losses
+from tests.support.worlds import JUDGED, VARIANTS, with_batch_norm, with_dropout, world
 
 from askwise.core.budget import HardBudget
 from askwise.core.cases import Cases, State
@@ -63,12 +63,12 @@ def test_tradeoff_and_budget_are_shown_as_hat_functions():
 # ------------------------------------------------------------------ with and without torch
 
 
-@pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes"])
+@pytest.mark.parametrize("name", ["plain", "loss matrix", "missing", "existing classifier", "fewer tests than classes", *JUDGED])
 @pytest.mark.parametrize(
     "shown", [{"bins": 0}, {"bins": 3}, {"bins": 0, "frequencies": 2}], ids=["as they are", "bins", "frequencies"]
 )
 def test_the_runtime_without_torch_says_the_same(name, shown):
-    w, data, _ = VARIANTS[name]
+    w, data, *_ = (VARIANTS | JUDGED)[name]
     t = finished(trainer(w.problem(**data), TINY.but(**shown)))
     cap = t.schema.costs.total // 2
     state, lam = some_states(t.problem, cap=cap), 0.3
@@ -78,7 +78,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         inputs = t.mean.inputs(torch.from_numpy(state.values), mask)
         logits, hidden = t.mean.classify(inputs)
         belief = t.mean.log_belief(logits, mask)
-        decide = belief.exp() @ t.loss
+        decide = torch.from_numpy(expected_losses(belief.exp(), t.loss.numpy(), t.problem.rule)).float()
         conditions = torch.from_numpy(t.scale.conditions(np.full(len(mask), lam), state.left))
         scores, guide = t.mean.select(inputs, conditions)
         rooms = torch.from_numpy(affordable(t.alone, state.test_cost, state.left))
@@ -228,9 +228,9 @@ def test_settings_that_make_no_sense_are_named(setting, value):
 
 
 @pytest.mark.parametrize("encoder", [None, with_dropout], ids=["dense", "own encoder"])
-@pytest.mark.parametrize("name", [n for n in VARIANTS if VARIANTS[n][2] == {}])
+@pytest.mark.parametrize("name", [*(n for n in VARIANTS if VARIANTS[n][2] == {}), *JUDGED])
 def test_every_variant_trains_and_obeys_the_rules(name, encoder):
-    w, data, _ = VARIANTS[name]
+    w, data, *_ = (VARIANTS | JUDGED)[name]
     problem = w.problem(**data)
     t = finished(trainer(problem, encoder=encoder))
     assert all(np.isfinite(v).all() for v in t.weights().values())
@@ -239,7 +239,7 @@ def test_every_variant_trains_and_obeys_the_rules(name, encoder):
         for lam in (0.0, 0.05, 3.0):
             values = t.family(t.weights()).values(lam)
             for q in (values, PrefixValues(values, t.rank, 3)):
-                ruled = World(**{**w.__dict__, "hard": hard, "loss": problem.loss.tolist()})
+                ruled = World(**{**w.__dict__, "hard": hard, "loss": problem.rule or problem.loss.tolist()})
                 check_rules(ruled, problem, rollout(problem, Greedy(q), cap))
 
 

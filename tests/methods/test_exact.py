@@ -1,16 +1,20 @@
 """The exact optimum against a naive twin that tries every plan, and against values worked out by hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
+from tests.support.naive import expected_losses
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.cases import Cases
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.policy import Mixture
 from askwise.core.problem import Problem, Schema
+from askwise.core.scoring import RULES
 from askwise.errors import InputError
 from askwise.methods import exact
 
@@ -177,3 +181,57 @@ def test_values_never_seen_do_not_stop_it() -> None:
     policy = exact.fit(problem, None, Tradeoff(0.01))
     strange = Problem.build(problem.schema, [[7.0, 1.0], [0.0, 9.0]])
     assert set(rollout(strange, policy, None).decision.tolist()) <= {0, 1}
+
+
+# ------------------------------------------------------------------ beliefs as answers
+
+
+def naive_belief(problem: Problem, lam: float, cap: float | None) -> float:
+    """The least loss + lam * cost over all plans whose answer is the shares of the classes among the rows that look the same."""
+    costs, F = problem.schema.costs, problem.schema.n_tests
+
+    def cost(held: frozenset[int]) -> float:
+        mask = np.zeros((1, F), bool)
+        mask[0, list(held)] = True
+        return float(costs.money(costs.cost(mask, None))[0])
+
+    @cache
+    def best(held: frozenset[int], these: tuple[int, ...]) -> float:
+        p = np.bincount(problem.y[list(these)], minlength=problem.schema.n_classes) / len(these)
+        options = [expected_losses([p], problem.loss, problem.rule).min() * len(these)]
+        for f in set(range(F)) - held:
+            more = held | {f}
+            if cap is None or cost(more) <= cap + 1e-9:
+                parts: dict[float, list[int]] = {}
+                for i in these:
+                    parts.setdefault(float(problem.X[i, f]), []).append(i)
+                options.append(
+                    lam * (cost(more) - cost(held)) * len(these) + sum(best(more, tuple(part)) for part in parts.values())
+                )
+        return min(options)
+
+    return best(frozenset(), tuple(range(len(problem)))) / len(problem)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", [1, 2, 9])
+def test_the_best_of_all_plans_for_probabilities(seed: int, rule: str) -> None:
+    given = random_problem(seed)
+    weights = np.arange(1, given.schema.n_classes + 1.0)[:, None]
+    for loss in (1 - np.eye(len(weights)), weights * (1 - np.eye(len(weights)))):
+        problem = replace(given, loss=loss, rule=rule)
+        for lam, hard in (("0.05", None), ("0.1", "0.8"), ("0", None)):
+            budget = Budget(lam=float(lam), hard=None if hard is None else Fraction(hard))
+            found = exact.solve(problem, budget)
+            bound = naive_belief(problem, float(lam), None if hard is None else float(hard))
+            assert float(found.loss) + float(lam) * float(found.cost) == pytest.approx(bound, abs=1e-5)
+            done = measure(problem, found.policy, budget.cap(problem.schema.costs))
+            assert (done.cost, done.loss) == (pytest.approx(float(found.cost)), pytest.approx(float(found.loss), abs=1e-5))
+
+
+def test_probabilities_of_the_pair_by_hand() -> None:
+    problem = replace(only_a_pair_tells(), rule="log")
+    found = exact.solve(problem, AverageBudget(1.5))  # ln 2 without, 0 with both
+    assert float(found.loss) == pytest.approx(np.log(2) / 2, abs=1e-6)
+    state = Cases.start(problem, np.arange(4), None).observe()
+    assert exact.solve(problem, HardBudget(1.5)).policy.belief(state).tolist() == [[0.5, 0.5]] * 4

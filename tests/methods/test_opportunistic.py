@@ -140,7 +140,8 @@ def test_a_missing_test_tells_nothing_about_the_class() -> None:
 
 def test_fit_keeps_to_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     train, validation, test = forked()
-    monkeypatch.setattr(opportunistic, "points", lambda *_, **__: trained())
+    points = trained()  # before it is replaced
+    monkeypatch.setattr(opportunistic, "points", lambda *_, **__: points)
     average = opportunistic.fit(train, validation, AverageBudget("2.5"))
     assert measure(validation, average, None).cost == pytest.approx(2.5, abs=0.15)
     hard = rollout(test, opportunistic.fit(train, validation, HardBudget(3)), 3)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from tests.support.commands import ok, run
 from tests.support.models import family, paper, table, wide
+from tests.support.naive import expected_losses
 
 import askwise
 from askwise import AverageBudget, HardBudget, Recorded, Tradeoff
@@ -35,6 +36,8 @@ MODELS = {
     "family, one column of several": lambda: (family(*table(), reveals={"form": ["smoker", "colour"]}), table),
     "family, many tests, losses": lambda: (family(*wide(), loss=LOSS), wide),
     "family, very many tests": lambda: (family(*wide(columns=70), bins=3), lambda n, s: wide(n, s, 70)),
+    "family, log loss": lambda: (family(loss="log"), table),
+    "family, many tests, Brier score": lambda: (family(*wide(), loss="brier"), wide),
     "paper": lambda: (paper(), table),
     "paper, losses": lambda: (paper(*wide(), loss=LOSS), wide),
 }
@@ -83,7 +86,7 @@ class TorchFamily:
         inputs = net.inputs(torch.from_numpy(state.values), mask)
         logits, hidden = net.classify(inputs)
         belief = net.log_belief(logits, mask)
-        decide = belief.exp() @ torch.from_numpy(made.loss / scale.loss_scale).float()
+        decide = torch.from_numpy(expected_losses(belief.exp(), made.loss / scale.loss_scale, made.rule)).float()
         conditions = torch.from_numpy(scale.conditions(lam, state.left))
         scores, guide = net.select(inputs, conditions)
         legal = state.legal[:, -F:]

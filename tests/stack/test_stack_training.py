@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tests.support import members as support
 from tests.support.patients import PRICES, numbers, patients
 
 from askwise import AverageBudget, CostlyClassifier, HardBudget, StackConfig, load
@@ -14,13 +15,15 @@ from askwise.core.cases import Cases
 from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, StateError
 from askwise.family.states import Observation
+from askwise.frontier.point import KINDS
 from askwise.methods import stack as method
 from askwise.stack.folds import Folds
-from askwise.stack.measure import RememberedScores, StackCandidate, breadths_for
+from askwise.stack.measure import RememberedBeliefs, StackCandidate, breadths_for
+from askwise.stack.networks import choose_features, features_of
 from askwise.stack.run import held_out_rows, run
 from askwise.stack.train import StackTrainer
 
-QUICK = StackConfig(value_steps=40, tree_rounds=20, leaves=8, states_per_row=4, pool_states=400, growths=1, folds=3)
+QUICK = support.QUICK.but(value_steps=40, folds=3)
 
 
 def problem_of(n=150, seed=0, columns=4, **more):
@@ -46,8 +49,9 @@ def test_no_member_has_seen_the_rows_that_it_judges(trained):
     changed = problem.y.copy()
     changed[part] = 1 - changed[part]
     other = StackTrainer(replace(problem, y=changed), folds, trained.order, QUICK)
-    for k in (0, 1):
-        other._fit_member(k)
+    other.task = replace(other.task, features=trained.task.features)
+    for _ in range(2):
+        other.advance()
     assert other.members[1].keys() == trained.members[1].keys()
     linear = [name for name in other.members[1] if name.startswith("linear.")]
     assert all(np.array_equal(other.members[1][n], trained.members[1][n]) for n in linear)
@@ -123,14 +127,14 @@ def test_what_is_measured_is_measured_by_members_that_have_not_seen_it(trained):
     assert report.measure.cost == pytest.approx(float(trained.schema.costs.money(whole.cost.value)))
 
 
-def test_remembered_scores_are_computed_once():
+def test_remembered_beliefs_are_computed_once():
     asked = []
 
     def scores(values, known):
         asked.append(len(values))
         return values[:, :2] * known[:, :2]
 
-    remembered, rng = RememberedScores(scores), np.random.default_rng(0)
+    remembered, rng = RememberedBeliefs(scores), np.random.default_rng(0)
     values = rng.normal(size=(50, 3)).astype(np.float32)
     known = rng.random((50, 3)) < 0.7
     expected = values[:, :2] * known[:, :2]
@@ -140,9 +144,9 @@ def test_remembered_scores_are_computed_once():
     assert sum(asked) <= 50
 
 
-def test_remembered_scores_forget_when_there_are_too_many(monkeypatch):
+def test_remembered_beliefs_forget_when_there_are_too_many(monkeypatch):
     monkeypatch.setattr("askwise.stack.measure.MOST_REMEMBERED", 40)
-    remembered, rng = RememberedScores(lambda values, known: values[:, :2]), np.random.default_rng(0)
+    remembered, rng = RememberedBeliefs(lambda values, known: values[:, :2]), np.random.default_rng(0)
     values, known = rng.normal(size=(100, 3)).astype(np.float32), np.ones((100, 3), bool)
     for part in (slice(0, 30), slice(20, 50), slice(0, 100)):
         np.testing.assert_allclose(remembered(values[part], known[part]), values[part, :2])
@@ -159,6 +163,18 @@ def test_a_training_that_is_resumed_is_the_same_training():
         assert [p.shown for p in again.points] == [p.shown for p in whole.points]
     with pytest.raises(StateError, match="seed"):
         run(problem, validation, None, QUICK, 4, resume=states[0])
+
+
+def test_what_is_measured_of_each_kind_of_policy_is_what_happens_to_all_rows_out_of_fold():
+    result = run(problem_of(120), problem_of(60, 1), None, QUICK, 0)
+    assert {p.kind for p in result.measured} == set(KINDS)
+    assert any(p.prefix == 4 for p in result.measured)  # all tests for everybody
+    for point in result.measured:
+        report = result.held_out(point, None)
+        assert (len(report.truth), point.measure.n) == (180, 180)
+        assert report.accuracy == pytest.approx(point.accuracy)
+        assert report.cost <= point.cost + 1e-9  # all members together are less sure, and may buy more
+        assert report.belief.argmax(1).tolist() == report.episodes.decision.tolist()
 
 
 def test_many_rows_are_measured_on_the_validation_rows():
@@ -208,7 +224,7 @@ def test_a_fit_tells_what_rows_came_to_that_their_members_had_not_seen(fitted):
 
 
 def test_files_and_exports_decide_alike(fitted, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime")
     classifier, X, _ = fitted
     for name in ("m.askwise", "m.npz"):
         path = tmp_path / name
@@ -217,11 +233,17 @@ def test_files_and_exports_decide_alike(fitted, tmp_path):
         assert again.fingerprint == classifier.model_.fingerprint
         assert (again.predict(X) == classifier.predict(X)).all()
         np.testing.assert_array_equal(again.acquire(X).cost, classifier.acquire(X).cost)
+    agrees_with_onnx(classifier.at(HardBudget(2)).model_, tmp_path / "m.onnx")
+
+
+def agrees_with_onnx(model, path):
+    """On random states."""
+    import onnxruntime
+
     from askwise.model.export import step
 
-    model = classifier.at(HardBudget(2)).model_
-    model.export(tmp_path / "m.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    model.export(path)
+    session = onnxruntime.InferenceSession(path)
     rng, F, C = np.random.default_rng(0), model.schema.n_tests, len(model.schema.columns)
     mask = rng.random((200, F)) < 0.4
     inputs = {
@@ -250,13 +272,16 @@ def test_hard_budgets_are_kept_and_sessions_agree(fitted):
 
 
 @pytest.fixture(scope="module")
-def both_learners():
-    """What the first two columns tell together only trees can see; what the third tells is linear."""
+def all_learners():
+    """What the first two columns tell together trees see best; what the third tells is linear."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     y = ((X[:, 0] * X[:, 1] > 0) + 0.9 * X[:, 2] + 0.3 * rng.normal(size=400) > 0.5).astype(int)
-    classifier = CostlyClassifier([1, 1, 1], algorithm="stack", config=QUICK, random_state=0).fit(X, y)
-    assert {"weight.trees", "weight.linear"} <= set(classifier.model_.family.weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("askwise.stack.members.choose_features", lambda maker, *_: features_of(maker.problem, QUICK, rich=True))
+        patch.setattr("askwise.stack.weights.FEWEST_NATS", -1.0)  # none is dropped
+        classifier = CostlyClassifier([1, 1, 1], algorithm="stack", config=QUICK, random_state=0).fit(X, y)
+    assert {"weight.trees", "weight.linear", "weight.networks"} <= set(classifier.model_.family.weights)
     return classifier
 
 
@@ -288,11 +313,36 @@ def damaged(tmp_path, classifier, name, change):
         ("family/heads.2.weight", lambda x: x[:, :, :-1]),
         ("family/prior", lambda x: x[:-1]),
         ("family/weight.trees", lambda x: x[:-1]),
+        ("family/networks.bins.source", lambda x: x + 1000),
+        ("family/networks.bins.low", lambda x: x[:-1]),
+        ("family/networks.sines.source", lambda x: x - 1000),
+        ("family/networks.sines.rate", lambda x: x[:-1]),
+        ("family/networks.0.weight", lambda x: x[:, :-1]),
+        ("family/networks.1.weight", lambda x: x[:-1]),
+        ("family/networks.1.bias", lambda x: x[:, :, :-1]),
+        ("family/networks.3.weight", lambda x: x[:, :, :-1]),
+        ("family/weight.networks", lambda x: x[:-1]),
     ],
 )
-def test_a_damaged_stack_is_refused_in_a_sentence(both_learners, tmp_path, name, change):
+def test_a_damaged_stack_is_refused_in_a_sentence(all_learners, tmp_path, name, change):
     with pytest.raises(StateError, match=r"damaged|fail"):
-        load(damaged(tmp_path, both_learners, name, change))
+        load(damaged(tmp_path, all_learners, name, change))
+
+
+def test_networks_with_bins_and_sines_are_exported_as_they_are(all_learners, tmp_path):
+    agrees_with_onnx(all_learners.at(HardBudget(2)).model_, tmp_path / "m.onnx")
+
+
+def test_bins_and_sines_are_shown_where_they_help():
+    """The class comes and goes along one column, or is a plain sum of all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 4)).astype(np.float32)
+    config = StackConfig(network_steps=1200)
+    for y, rich in (((np.sin(9 * X[:, 0]) > 0), True), ((X.sum(1) + rng.normal(size=1200) > 0), False)):
+        problem = Problem.build(Schema.build([f"x{i}" for i in range(4)], [0, 1]), X, y.astype(int))
+        trainer = StackTrainer(problem, Folds.across(problem.labels, 2, 0), np.arange(4), config)
+        rows = trainer.folds.learned(0), np.flatnonzero(trainer.folds.belief == 0)
+        assert bool(choose_features(trainer.maker, *rows, config, 0, 1e9)) == rich
 
 
 def test_a_network_of_ones_own_is_refused(fitted):

@@ -12,6 +12,7 @@ from askwise import AverageBudget, Budget, HardBudget
 from askwise.components.networks import weights_of
 from askwise.core.cost_spec import CostSpec
 from askwise.core.measures import Measure
+from askwise.core.policy import class_values
 from askwise.core.problem import Problem
 from askwise.facade import Model
 from askwise.family.conditions import Scale, costs_alone
@@ -49,10 +50,9 @@ def _parts(X, y, known, loss, prices):
         "config": FamilyConfig().to_dict(),
         "rows": [0, 0],
     }
-    at_once = tuple((-problem.loss[problem.y].mean(0) / problem.loss_scale).tolist())
     return problem, dict(
-        schema=schema, encoding=encoding, loss=problem.loss, at_once=at_once, trained_for=Budget(), known=tuple(known), seed=3,
-        unit="€", facts=facts,
+        schema=schema, encoding=encoding, loss=problem.loss, rule=problem.rule, at_once=class_values(problem),
+        trained_for=Budget(), known=tuple(known), seed=3, unit="€", facts=facts,
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budg
     weights["value_head.4.bias"] *= 0.3
     weights["value_head.4.bias"][:-4] -= 0.3  # and that it likes to go on
     rank = np.random.default_rng(seed).permutation(schema.n_tests)
-    made = Family(weights, scale, rank, problem.loss, schema.owner, costs_alone(schema))
+    made = Family(weights, scale, rank, problem.loss, schema.owner, costs_alone(schema), rule=problem.rule)
     lams, prefixes = (scale.high, scale.high / 30, scale.high, scale.low), (0, None, 2, None)
     points = tuple(
         Point(lam, _found(cost, expected), prefix=prefix)
@@ -144,6 +144,8 @@ MODELS = {
     "known for everyone": lambda: family(known=["age", "town"], seed=4),
     "several columns": lambda: family(*table(), seed=5, **FORM),
     "losses": lambda: family(loss=[[0, 1], [20, 0]], bins=3, seed=6),
+    "log loss": lambda: family(loss="log", seed=7),
+    "Brier score, a mixture": lambda: family(loss="brier", budget=AverageBudget(1.1), seed=8),
     "paper": lambda: paper(),
     "paper, a mixture": lambda: paper(budget=AverageBudget(1.1), seed=2),
     "paper, several columns": lambda: paper(*table(), known=["age"], **FORM),

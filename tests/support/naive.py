@@ -6,11 +6,13 @@ applied to that. `random_world` makes small worlds in which everything may occur
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 
 from askwise.core.budget import HardBudget
 from askwise.core.cost_spec import CostSpec
@@ -57,7 +59,7 @@ class World:
     known: Any = None  # mask N x F, or names
     needs: list[str] | None = None  # of the existing classifier
     external: list[Any] | None = None
-    loss: list[list[float]] | None = None
+    loss: list[list[float]] | str | None = None
     hard: Any = None
     name: str = "a world"
 
@@ -100,6 +102,8 @@ class NaiveCase:
         self.held = set(self.known)
         self.truth = world.y[row]
         self.answer = None if world.external is None else world.external[row]
+        if np.ndim(self.answer):  # probabilities
+            self.answer = world.classes[int(np.argmax(self.answer))]
         self.spent = Fraction(0)
         self.decision: Any = None
 
@@ -129,13 +133,21 @@ class NaiveCase:
         affords = self.world.hard is None or self.spent + self.cost_of(action) <= Fraction(str(self.world.hard))
         return has_all and affords and not (kind == "buy" and what in self.held)
 
-    def loss_of(self, action: int) -> float:
+    def score_of(self, belief: list[float]) -> float:
+        """What a belief loses, by a scoring rule."""
+        if self.world.loss == "log":
+            return -math.log(max(belief[self.world.classes.index(self.truth)], 1e-6))
+        return sum((p - (name == self.truth)) ** 2 for p, name in zip(belief, self.world.classes, strict=True))
+
+    def loss_of(self, action: int, belief: Any = None) -> float:
         kind, what = self.actions()[action]
         said = {"say": what, "ask": self.answer, "buy": None}[kind]
         if said is None:
             return 0.0
         if self.world.loss is None:
             return float(said != self.truth)
+        if isinstance(self.world.loss, str):
+            return self.score_of([float(p) for p in belief])
         return self.world.loss[self.world.classes.index(self.truth)][self.world.classes.index(said)]
 
     def step(self, action: int) -> None:
@@ -146,6 +158,22 @@ class NaiveCase:
 
     def observation(self) -> list[float]:
         return [v if test in self.held else 0.0 for test, found in self.values.items() for v in found]
+
+
+def expected_losses(beliefs: Any, loss: Any, rule: str | None) -> np.ndarray:
+    """What each decision is expected to lose, one case and one class at a time."""
+    out = []
+    for p in np.asarray(beliefs, float).tolist():
+        K = range(len(p))
+        named = [sum(p[y] * float(loss[y][k]) for y in K) for k in K]
+        if rule is not None:
+            stake = [max(float(x) for x in loss[y]) for y in K]
+            log = [-math.log(max(p[y], 1e-6)) for y in K]
+            squares = [sum((p[k] - (y == k)) ** 2 for k in K) for y in K]
+            lost = sum(p[y] * stake[y] * (log if rule == "log" else squares)[y] for y in K)
+            named = [lost + n - min(named) for n in named]
+        out.append(named)
+    return np.array(out)
 
 
 def check_rules(world: World, problem: Problem, done: Episodes) -> None:
@@ -167,6 +195,11 @@ def check_rules(world: World, problem: Problem, done: Episodes) -> None:
         assert {t for t, held in zip(world.tests, done.mask[i], strict=True) if held} == case.held, where
         assert int(done.cost[i]) * problem.schema.costs.smallest_unit == case.spent, f"reports another cost {where}"
         assert world.hard is None or case.spent <= Fraction(str(world.hard)), f"over the hard budget {where}"
+        if isinstance(world.loss, str):
+            assert sum(done.belief[i]) == pytest.approx(1), f"its probabilities do not add up {where}"
+            lost = problem.stakes[world.classes.index(case.truth)] * case.loss_of(actions[-1], done.belief[i])
+            assert done.loss[i] == pytest.approx(lost), f"reports another loss {where}"
+            continue
         assert done.loss[i] == case.loss_of(actions[-1]), f"reports another loss {where}"
 
 

@@ -59,3 +59,11 @@ VARIANTS = {
     "one-step targets": (world(), {}, dict(retrace=0.0)),
     "measured on some rows": (world(), {}, dict(measure_rows=5)),
 }  # fmt: skip
+
+BELIEVED = np.stack([np.linspace(0.1, 0.9, 24), np.linspace(0.9, 0.1, 24)], 1)
+JUDGED = {  # where beliefs are judged, not decisions
+    "log loss": (world(loss="log"), {}),
+    "Brier score, missing": (world(loss="brier", X=world().X * HOLES), {}),
+    "log loss, class weights": (world(loss="log"), dict(class_weight={"yes": 3})),
+    "log loss, existing classifier": (world(loss="log", needs=["a", "scan"], external=BELIEVED), {}),
+}

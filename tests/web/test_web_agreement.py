@@ -8,6 +8,7 @@ sources only; policies are adaptive, along an order, mixtures and under hard bud
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import onnxruntime
@@ -30,6 +31,8 @@ KINDS = {
     "a mixture": (family, AverageBudget(1.1)),
     "a hard budget": (family, HardBudget(2)),
     "an order within a hard budget": (family, AverageBudget(1.5) & HardBudget(2)),
+    "log loss": (partial(family, loss="log"), None),
+    "Brier score, a mixture": (partial(family, loss="brier"), AverageBudget(1.1)),
     "paper": (paper, None),
     "paper, a mixture": (paper, AverageBudget(0.7)),
 }

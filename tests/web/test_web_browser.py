@@ -6,6 +6,9 @@ import re
 import pytest
 from tests.web.browser import IN_CI, MISSING, chromium
 
+from askwise import AverageBudget
+from askwise.model.purchases import usage
+
 if MISSING and IN_CI:
     pytest.fail("Chromium is not installed, and continuous integration must have it", pytrace=False)
 pytestmark = pytest.mark.skipif(MISSING, reason="Chromium is not installed (apt-get install chromium)")
@@ -170,6 +173,22 @@ def test_the_budget_slider(open_page, models, script):
     page.keyboard.press("End")
     if script:
         assert page.locator("#here-cost").inner_text() == f"{model.saturation.cost:.2f}\u00a0€"
+    assert page.problems == []
+
+
+def test_the_slider_also_moves_how_cases_end(open_page, models):
+    page, model = open_page("/m/patients/model"), models["patients"]
+    for shape in ("polygon.band", "polyline.curve", "polyline.static", "#ends circle.mark"):
+        box = page.locator(shape).first.bounding_box()
+        assert box["width"] > 0
+        assert box["height"] > 0
+    assert page.get_by_text("All tests cost 2.9 €").is_visible()
+    page.get_by_label("Average budget per case").focus()
+    page.keyboard.press("Home")
+    at_once = usage(model.at(AverageBudget(0))).outcomes
+    share = f"{100 * at_once.classes[0].recall:.1f}".removesuffix(".0")
+    page.wait_for_function(f"() => document.getElementById('ends').innerText.includes('{share}\u00a0%')")
+    assert "0.00\u00a0€ per case" in page.locator("#ends").inner_text()
     assert page.problems == []
 
 

@@ -1,14 +1,23 @@
 """The page and HTTP say of how many cases figures come, and how sure they are."""
 
+import re
+from html import escape
+
 import pytest
 from tests.support.models import made
+
+from askwise.frontier.point import SAME_TESTS
+from askwise.model.alternatives import alternatives, comparison
+from askwise.model.purchases import usage
+from askwise.reports.model_report import headline
+from askwise.web import view
 
 
 def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):
     model = made("family")
     client = make_client(of={"m": model})
     page = client.get("/m/m/model").text
-    assert "Measured on 400 cases that the fit kept apart; ± is one standard error" in page
+    assert "Measured on 400 cases that the fit kept apart; ± and the band are one standard error" in page
     assert '<span class="quiet" id="here-accuracy-error">± 1.0\u00a0%</span>' in page
     assert page.count('<td class="right">400</td>') == len(model.frontier)
     assert "400 cases" in client.get("/").text
@@ -17,3 +26,53 @@ def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):
     assert {p["n"] for p in card["frontier"]} == {400}
     short = client.get("/api/models").json()["models"][0]
     assert (short["measured_on"], short["expected_accuracy_error"]) == (400, pytest.approx(0.01))
+
+
+def numbers(text):
+    return [tuple(float(v) for v in pair.split(",")) for pair in text.split()]
+
+
+def test_the_page_draws_a_band_and_the_same_tests_for_everybody(make_client, models):
+    model = models["patients"]
+    page = make_client(of={"m": model}).get("/m/m/model").text
+    line, band = (numbers(re.search(rf'class="{name}" points="([^"]*)"', page)[1]) for name in ("curve", "band"))
+    assert len(band) == 2 * len(line) == 2 * (view.STEPS + 1)
+    assert [x for x, _ in band] == [*(x for x, _ in line), *(x for x, _ in reversed(line))]
+    upper, lower = band[: len(line)], band[len(line) :][::-1]
+    assert all(up[1] <= y <= low[1] for (_, y), up, low in zip(line, upper, lower, strict=True))
+    most = 1.3 * model.saturation.cost
+    plain = [each for each in alternatives(model) if each.kind == SAME_TESTS and 0 < each.measure.cost <= most]
+    assert plain
+    assert page.count('class="static-dot"') == len(plain)
+    assert "Squares: the same tests for everybody." in page
+    assert str(escape(headline(model))) in page
+
+
+def test_the_page_says_who_buys_what_and_how_cases_end(make_client, models):
+    for model in models.values():
+        client = make_client(of={"m": model})
+        for at in (0, 100):
+            page = client.get(f"/m/m/model?at={at}").text
+            there = view.at_average(model, model.saturation.cost * at / 100)
+            ends = usage(there).outcomes
+            for name, each in zip(model.schema.classes, ends.classes, strict=True):
+                assert f'{name} <span class="quiet">{round(each.cases)} cases</span>' in page
+                assert f"{view.percent(each.recall)} <span" in page
+            assert page.count('class="interval"') == len(ends.bins)
+            assert f"off by {100 * ends.calibration_error:.1f} percentage points" in page
+            bought = [k for k, share in enumerate(usage(there).bought.values()) if share]
+            for k in bought:
+                by_class = ", ".join(
+                    f"{name} {view.percent(each.bought[k])}"
+                    for name, each in zip(model.schema.classes, ends.classes, strict=True)
+                )
+                assert by_class in page
+
+
+def test_kinds_of_policies_are_compared_where_there_are_several(make_client, models):
+    family, paper = (make_client(of={"m": models[name]}).get("/m/m/model").text for name in ("patients", "mixed"))
+    assert "Which kind of policy" in family
+    for level in comparison(models["patients"]):
+        for m in level.best.values():
+            assert f"{100 * m.accuracy:.1f} ± {100 * m.accuracy_error:.1f} %" in family
+    assert "Which kind of policy" not in paper

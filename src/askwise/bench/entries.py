@@ -46,6 +46,7 @@ def facts_of_data(row: Row) -> dict[str, str]:
         "file": str(source.get("sha256", "none")),
         "settings": json.dumps(settings, sort_keys=True),
         "class_weight": str(row.get("class_weight") or "none"),
+        "loss": str(row.get("rule") or "0/1"),
     }
 
 

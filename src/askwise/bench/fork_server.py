@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from askwise.bench.task import Task
-from askwise.cluster import ONE_THREAD
+from askwise.processes import child_environment
 
 HEAVY = ("torch", "torch._dynamo", "lightgbm", "sklearn.linear_model")  # worth importing once for all tasks
 
@@ -30,16 +30,13 @@ class ForkServer:
     """The server, as whoever starts it sees it."""
 
     def __init__(self) -> None:
-        # what can be imported here can be imported there
-        environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # of Dask's workers: with it arrays take memory anew each time
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  why it could not start, if it could not
         self.process = subprocess.Popen(
             [sys.executable, "-m", "askwise.bench.fork_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=environment,
+            env=child_environment(),
             start_new_session=True,  # Ctrl-C is for whoever reads the rows, who then closes the server
         )
         assert self.process.stdin is not None

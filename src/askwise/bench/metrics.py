@@ -20,6 +20,7 @@ from askwise.core.episode import Episodes
 from askwise.core.measures import Measure
 from askwise.core.policy import Mixture, Policy
 from askwise.core.problem import Problem
+from askwise.core.ranking import two_class_auroc
 from askwise.evaluation import evaluate
 from askwise.frontier.metric import Curve, curve
 
@@ -48,8 +49,9 @@ def figures(policy: Policy, problem: Problem, budget: Budget) -> PolicyFigures:
     """Rolls the policy out over all cases."""
     report = evaluate(policy, problem, budget)
     leanings = leaning(policy, problem, report.episodes, budget.cap(problem.schema.costs))
-    area = None if leanings is None else auroc(leanings, report.truth)
-    return PolicyFigures(report.measure, report.balanced_accuracy, area, report.cost_per_case, report.episodes.loss)
+    area = None if leanings is None else two_class_auroc(leanings, report.truth == 1)
+    value = None if area is None else area.value
+    return PolicyFigures(report.measure, report.balanced_accuracy, value, report.cost_per_case, report.episodes.loss)
 
 
 def leaning(policy: Policy, problem: Problem, done: Episodes, cap: int | None, chunk: int = 4096) -> Doubles | None:
@@ -57,6 +59,9 @@ def leaning(policy: Policy, problem: Problem, done: Episodes, cap: int | None, c
     does not tell, or where an existing classifier was asked, which tells only its answer."""
     if problem.schema.n_classes != 2 or problem.external is not None:
         return None
+    if done.belief is not None:
+        second: Doubles = done.belief[:, 1]
+        return second
     parts = []
     for i in range(0, len(done.row), chunk):
         state = Cases(problem, done.row[i : i + chunk], done.mask[i : i + chunk], cap).observe()
@@ -84,20 +89,6 @@ def _leaning(policy: Policy, state: State) -> Doubles | None:
         q: Doubles = np.asarray(values, float)
         return np.subtract(q[:, 1], q[:, 0])
     return None
-
-
-def auroc(leanings: ArrayLike, truth: ArrayLike) -> float | None:
-    """How often a case of the second class is rated above one of the first, ties counting half; None where one class is absent.
-
-    (R - n₁ (n₁ + 1) / 2) / (n₀ n₁), where R is the sum of the ranks of the n₁ cases of the second class
-    """
-    s, y = np.asarray(leanings, float), np.asarray(truth) == 1
-    n1, n0 = int(y.sum()), int((~y).sum())
-    if not n0 or not n1:
-        return None
-    _, place, times = np.unique(s, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(times) - (times - 1) / 2)[place]  # the mean rank of equals
-    return float((rank[y].sum() - n1 * (n1 + 1) / 2) / (n0 * n1))
 
 
 def frontier(

@@ -76,6 +76,7 @@ def _tasks(d: DataEntry, m: MethodEntry, settings: PlanSettings, folder: Path) -
         imputation=m.imputation,
         options=m.options,
         class_weight=None if settings.class_weight == "none" else settings.class_weight,
+        rule=None if settings.loss == "0/1" else settings.loss,
         most_rows={part: settings.most_rows[part] for part in PARTS},
         source=d.source,
         folder=str(folder),

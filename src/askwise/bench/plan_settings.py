@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from askwise.bench.task import BUDGETS, PARTS
+from askwise.core import scoring
 from askwise.core.costs import exact
 from askwise.core.parameters import Constraint, Instance, OneOf, Real, Whole, checked, constraints
 from askwise.errors import InputError, did_you_mean, quoted
@@ -139,6 +140,7 @@ class PlanSettings:
     remove: Annotated[list[float], SHARES] = field(default_factory=lambda: [0.0])  # shares of the values that are learned from
     most_rows: Annotated[dict[str, int], RowLimits()] = field(default_factory=dict)
     class_weight: Annotated[str, OneOf("balanced", "none")] = "none"
+    loss: Annotated[str, OneOf("0/1", *scoring.RULES)] = "0/1"
     threads: Annotated[int, Whole(at_least=1)] = 1
     accuracy_at: Annotated[list[float] | None, AMOUNTS] = None  # mean costs; None: some shares of the cost of everything
     cost_at: Annotated[list[float], AMOUNTS] = field(default_factory=lambda: [0.8, 0.9, 0.95])  # scores

@@ -193,11 +193,22 @@ def plan_table(rows: Sequence[Row]) -> Table:
                 ", ".join(dict.fromkeys(str(t["imputation"] or "no") for t in tasks)),
                 "; ".join(options) or tables.NOTHING,
                 ", ".join(dict.fromkeys(str(row.get("class_weight") or "no") for row in of)),
+                ", ".join(dict.fromkeys(str(row.get("rule") or "0/1") for row in of)),
                 "; ".join(dict.fromkeys(limits_words(row) for row in of)),
                 _all(row.get("threads", 1) for row in of),
             )
         )
-    settings = ("seeds", "minutes", "budgets", "share removed", "imputation", "options", "class weights", "at most so many rows")
+    settings = (
+        "seeds",
+        "minutes",
+        "budgets",
+        "share removed",
+        "imputation",
+        "options",
+        "class weights",
+        "loss",
+        "at most so many rows",
+    )
     return Table("What was asked for", ("plan", "data", "label", "method", *settings, "threads"), tuple(lines))
 
 

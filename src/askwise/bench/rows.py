@@ -83,7 +83,7 @@ def alone(path: Path) -> Iterator[None]:
 def identity(row: Row) -> str:
     """What makes a task the same task: its settings. The label is only a name."""
     task = {name: value for name, value in row["task"].items() if name != "label"}
-    beside = {name: row.get(name) for name in ("class_weight", "most_rows", "threads", "source")}
+    beside = {name: row.get(name) for name in ("class_weight", "rule", "most_rows", "threads", "source")}
     return json.dumps([task, beside], sort_keys=True)
 
 

@@ -16,15 +16,14 @@ from askwise.bench.plan import Plan, read
 from askwise.bench.rows import Row
 from askwise.bench.task import Task, shown
 from askwise.cluster import checked, cores
-from askwise.errors import InputError
 from askwise.files import check_out
+from askwise.processes import check_processes
 
 
 def bench(path: Path, out: Path | None, where: str, processes: int | None, dry: bool) -> int:
     """Runs a plan; 1 where some tasks failed."""
     checked(where)
-    if processes is not None and processes < 1:
-        raise InputError(f"--processes is {processes}; it must be 1 or more")
+    check_processes(processes)
     plan, out = read(path), out or path.with_suffix(".jsonl")
     check_out(out, "the rows", [path, *(Path(task.folder) / task.source["file"] for task in plan.tasks if task.source)])
     rows.check(out)

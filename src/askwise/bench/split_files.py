@@ -6,28 +6,20 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from askwise.bench import own_table
 from askwise.bench.task import PARTS, Task
-from askwise.core.arrays import Array
-from askwise.core.costs import CostFunction
-from askwise.core.problem import Problem, Schema
+from askwise.components.packing import from_file, packed, to_bytes, unpacked
 from askwise.core.sampling import some_rows
 from askwise.files import write_whole
 from askwise.tables.splits import Split
 
-_ROWS = ("X", "y", "available", "known", "weight", "external")  # what a problem has for each row, ids apart
-_COSTS = ("own", "setup", "member", "sources")
-
 
 def key(task: Task) -> str:
     """The same for tasks that use the same data."""
-    return json.dumps([task.data, task.source, task.seed, task.class_weight, task.most_rows], sort_keys=True)
+    return json.dumps([task.data, task.source, task.seed, task.class_weight, task.rule, task.most_rows], sort_keys=True)
 
 
 def load(task: Task) -> Split:
@@ -38,7 +30,7 @@ def load(task: Task) -> Split:
         parts = named(task.data, task.seed, task.class_weight)
     else:
         parts = own_table.load(Path(task.folder), task.source, task.seed, task.class_weight)
-    problems = {name: getattr(parts, name) for name in PARTS}
+    problems = {name: replace(getattr(parts, name), rule=task.rule) for name in PARTS}
     return Split(*(part.take(some_rows(len(part), task.most_rows[name], 0)) for name, part in problems.items()))
 
 
@@ -79,32 +71,10 @@ class SplitFiles:
 
 
 def pack(parts: Split) -> bytes:
-    """The three parts share schema and losses."""
-    from safetensors.numpy import save
-
-    schema, costs = parts.train.schema, parts.train.schema.costs
-    arrays = {f"{name}/{what}": getattr(getattr(parts, name), what) for name in PARTS for what in _ROWS}
-    arrays |= {f"costs/{what}": getattr(costs, what) for what in _COSTS}
-    arrays |= {"owner": schema.owner, "external_needs": schema.external_needs, "loss": parts.train.loss}
-    classes = [label.item() if isinstance(label, np.generic) else label for label in schema.classes]
-    facts = {"columns": schema.columns, "tests": schema.tests, "classes": classes, "unit": str(costs.smallest_unit)}
-    return save({k: np.ascontiguousarray(v) for k, v in arrays.items() if v is not None}, {"facts": json.dumps(facts)})
+    """The three parts, which share schema and losses."""
+    return to_bytes(*packed({name: getattr(parts, name) for name in PARTS}))
 
 
 def unpack(path: Path) -> Split:
     """What `pack` made, from a file."""
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as file:
-        facts = json.loads(file.metadata()["facts"])
-        arrays: dict[str, Array] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    costs = CostFunction(smallest_unit=Fraction(facts["unit"]), **{what: arrays[f"costs/{what}"] for what in _COSTS})
-    columns, tests, classes = (tuple(facts[what]) for what in ("columns", "tests", "classes"))
-    schema = Schema(columns, tests, classes, arrays["owner"], costs, arrays.get("external_needs"))
-
-    def part(name: str) -> Problem:
-        rows = {what: arrays.get(f"{name}/{what}") for what in _ROWS}
-        return Problem(schema=schema, loss=arrays["loss"], ids=None, **rows)  # type: ignore[arg-type]
-
-    assert {f.name for f in fields(Problem)} == {"schema", "loss", "ids", *_ROWS}, "a problem has something that is not packed"
-    return Split(*(part(name) for name in PARTS))
+    return Split(**unpacked(*from_file(path)))

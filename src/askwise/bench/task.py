@@ -33,12 +33,13 @@ class Task:
     cost_at: list[float]  # scores
     kill_after: float | None  # minutes
     folder: str  # where files are looked for
+    rule: str | None = None  # the scoring rule by which beliefs are judged; None: decisions are, by 0/1 loss
 
     @property
     def row(self) -> dict[str, Any]:
         """What a row says of its task."""
         own = ("data", "method", "label", "seed", "minutes", "budget", "remove", "imputation", "options")
-        beside = ("class_weight", "most_rows", "threads", "source")
+        beside = ("class_weight", "rule", "most_rows", "threads", "source")
         return {"task": {name: getattr(self, name) for name in own}, **{name: getattr(self, name) for name in beside}}
 
     @property

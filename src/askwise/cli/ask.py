@@ -208,18 +208,27 @@ def _beliefs(step: Step) -> str:
 
 
 def _sure(session: Session, step: Step) -> str:
-    """How probable a decision is and, where mistakes weigh differently, what it and the others are expected to lose."""
-    return f"probability {step.probability:.3f}" + (f", {_losses(step)}" if session.model.weighted else "")
+    """How probable a decision is and, where mistakes weigh differently, what it and the others are expected to lose. Where
+    probabilities are the answer, all of them."""
+    if session.model.rule is not None:
+        return f"{_beliefs(step)}, {_losses(session, step)}"
+    return f"probability {step.probability:.3f}" + (f", {_losses(session, step)}" if session.model.weighted else "")
 
 
-def _losses(step: Step) -> str:
+def _losses(session: Session, step: Step) -> str:
+    if session.model.rule is not None:
+        return f"expected {session.model.objective} if decided now: {max(step.losses.values()):.3g}"
     least = sorted(step.losses.items(), key=lambda pair: pair[1])[:4]
     return "expected loss if decided now: " + ", ".join(f"{printable(name)} {loss:.3g}" for name, loss in least)
 
 
 def _why(session: Session, step: Step) -> str:
     e = step.expected
-    lines = [step.reason, f"probabilities now: {_beliefs(step)}", *([_losses(step)] if session.model.weighted else [])]
+    lines = [
+        step.reason,
+        f"probabilities now: {_beliefs(step)}",
+        *([_losses(session, step)] if session.model.judged_by_loss else []),
+    ]
     if step.test is not None:
         lines.append(f"expected: {_money(session, e.cost)} more, {_money(session, e.total)} in all, accuracy {e.accuracy:.3f}")
     return "\n".join(f"  {printable(line)}" for line in lines)
@@ -252,7 +261,7 @@ def simulate(options: argparse.Namespace, model: LearnedModel) -> None:
         return
     for name, d in zip(names, done, strict=True):
         path = ", ".join(f"{test}={value}" for test, value in d.session.answers.items()) or "nothing asked"
-        sure = _sure(d.session, d.session.next()) if model.weighted else f"{d.probability:.3f}"
+        sure = _sure(d.session, d.session.next()) if model.judged_by_loss else f"{d.probability:.3f}"
         print(f"{printable(name)}: {printable(path)} -> {printable(d.decision)} ({sure}), cost {_money(d.session, d.cost)}")
     cost, asked = np.mean([d.cost for d in done]), np.mean([len(d.tests) for d in done])
     print(f"{len(done)} cases, mean cost {cost:.4g} {printable(model.unit)}".rstrip() + f", {asked:.3g} tests each on average")

@@ -35,7 +35,7 @@ def _report_of(model: Model, cases: LabelledCases) -> Report:
     """What a model does on rows whose classes are known."""
     with cases.errors_name_lines():
         problem = model.problem(cases.X, cases.y, ids=cases.ids)
-    return Report(problem, model.rollout(problem))
+    return model.report(problem)
 
 
 def on_test_cases(model: Model, options: argparse.Namespace) -> MeasuredOn | None:

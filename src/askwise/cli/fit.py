@@ -18,24 +18,17 @@ from askwise.cli.options import LabelledCases, budget_of, cases_of, names, test_
 from askwise.cli.report import check_drawable
 from askwise.core.arrays import Ints
 from askwise.core.budget import Budget
+from askwise.core.scoring import RULES
 from askwise.errors import InputError, StateError, WriteError, did_you_mean
 from askwise.estimator import CostlyClassifier
 from askwise.facade import Model, load
 from askwise.files import check_out, remove_leftovers
 from askwise.model.archives import MODEL, STATE, is_kind
 from askwise.model.file import read_state, write_state
-from askwise.reports.model_report import (
-    PAGE,
-    PICTURES,
-    MeasuredOn,
-    beside,
-    card,
-    describe,
-    frontier_table,
-    measured,
-    results,
-    write_pictures,
-)
+from askwise.model.learn import chosen
+from askwise.processes import check_processes
+from askwise.reports.model_page import PAGES, PICTURES, beside, write_report
+from askwise.reports.model_report import MeasuredOn, card, comparison_table, describe, frontier_table, measured, results
 from askwise.tables.external import Recorded
 from askwise.tables.frames import TableView
 from askwise.tables.small_files import read_list, read_loss
@@ -61,19 +54,20 @@ def run(options: argparse.Namespace) -> None:
         else:
             _train(classifier, cases.X, cases.y, out, state, options)
             model, validation_rows, report = classifier.model_, classifier.validation_rows_, classifier.out_of_fold_
-    held_out = on_test_cases(model, options)
-    if held_out is None and report is not None:
-        held_out = MeasuredOn(report, f"{len(report.truth)} {model.measured_on}", "out_of_fold")
-    elif held_out is None and model.measured_on == VALIDATION:
-        held_out = on_validation_cases(model, cases, validation_rows)
-    _report(options, model, out, held_out)
+    on = []
+    if report is not None:
+        on.append(MeasuredOn(report, f"{len(report.truth)} {model.measured_on}", "out_of_fold"))
+    elif model.measured_on == VALIDATION:
+        on.append(on_validation_cases(model, cases, validation_rows))
+    test = on_test_cases(model, options)
+    _report(options, model, out, on if test is None else [*on, test])
 
 
 def _check_out(out: Path, options: argparse.Namespace) -> None:
     """Only what is from an earlier fit is replaced: a model and what is beside it. What a killed fit left is removed."""
-    reads = [options.cases, options.costs, options.setup, options.derived, options.reveals, options.loss, options.test]
+    reads = [options.cases, options.costs, options.setup, options.derived, options.reveals, _loss_file(options), options.test]
     check_out(out, "the model", reads, through=False)
-    if out.suffix in (*PICTURES, PAGE, ".state"):
+    if out.suffix in (*PICTURES, *PAGES, ".state"):
         raise InputError(f"the model cannot be written to {str(out)!r}: that ending is for other files; end the name in .askwise")
     state, old = out.with_suffix(".state"), out.exists()
     for path in (out, state, *beside(out)):
@@ -90,6 +84,7 @@ def _check_out(out: Path, options: argparse.Namespace) -> None:
 def _check_options(options: argparse.Namespace) -> None:
     if options.restarts != 1 and options.resume:
         raise InputError("--resume continues one training, so it cannot be combined with --restarts")
+    check_processes(options.processes)
     check_drawable()
 
 
@@ -137,7 +132,7 @@ def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: An
     """The model that this very fit has written, and the rows that it kept apart."""
     model, ready = load(out), classifier.prepare(X, y)
     here = {
-        "algorithm": classifier.algorithm,
+        "algorithm": chosen(classifier.algorithm, ready.problem, classifier.config, classifier.network),
         "seed": classifier.random_state,
         "budget": classifier.budget or Budget(),
         "data": ready.problem.fingerprint,
@@ -152,17 +147,18 @@ def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: An
     return model, ready.validation_rows
 
 
-def _report(options: argparse.Namespace, model: Model, out: Path, held_out: MeasuredOn | None) -> None:
+def _report(options: argparse.Namespace, model: Model, out: Path, on: list[MeasuredOn]) -> None:
     """The report on a model that is written."""
-    files = write_pictures(model, out, held_out)
+    files = write_report(model, out, on)
     if options.json:
         measures: dict[str, Any] = {"test": None, "validation": None, "out_of_fold": None}
-        measures |= {} if held_out is None else {held_out.kind: measured(model, held_out.report)}
+        measures |= {each.kind: measured(model, each.report) for each in on}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
+    compared = comparison_table(model)
     written = f"written: {', '.join(str(f) for f in [out, *files])}"
-    sentences = [] if held_out is None else [results(model, held_out)]
-    print(describe(model), frontier_table(model), *sentences, written, sep="\n\n")
+    tables = [frontier_table(model), *([compared] if compared else [])]
+    print(describe(model), *tables, "\n".join(results(model, each) for each in on), written, sep="\n\n")
 
 
 # ---------------------------------------------------------------------- what the options mean for the classifier
@@ -183,7 +179,7 @@ def parsed_seconds(text: str) -> float:
 
 def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, Any]:
     """All parameters of the classifier but its time limit."""
-    budget, external = budget_of(options), _external(options)
+    budget, external, file = budget_of(options), _external(options), _loss_file(options)
     spec = replace(cases.spec, **_from_files(options)).without(cases.left_out)
     # hardly anybody in the thyroid data is ill; who says what mistakes cost knows better
     weight = options.class_weight or ("balanced" if options.data == "thyroid" and options.loss is None else "none")
@@ -193,14 +189,25 @@ def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, A
         "n_restarts": options.restarts,
         "algorithm": options.algorithm,
         "random_state": options.seed,
+        "n_jobs": options.processes,
+        "engine": options.engine,
         "unit": options.unit or ("dollars" if options.data == "thyroid" else ""),
         "scaling": cases.scaling,
-        "loss": None if options.loss is None else read_loss(options.loss, np.unique(cases.y).tolist()),
+        "loss": options.loss if file is None else read_loss(file, np.unique(cases.y).tolist()),
         "known": names(options.known),
         "categorical": names(options.categorical),
         "external": external,
         **vars(spec),
     }
+
+
+def _loss_file(options: argparse.Namespace) -> Path | None:
+    """The file of a loss matrix; None where there is none, or the loss is a word."""
+    if options.loss is None or options.loss in RULES:
+        return None
+    if not Path(options.loss).exists():
+        raise InputError(f"--loss is {options.loss!r}, and there is no such file; name a file, or say log or brier")
+    return Path(options.loss)
 
 
 def _external(options: argparse.Namespace) -> Recorded | None:

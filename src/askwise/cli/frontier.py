@@ -4,7 +4,8 @@ import argparse
 import json
 
 from askwise.facade import load
-from askwise.reports.model_report import draw_frontier, frontier_table
+from askwise.reports.model_page import draw_frontier
+from askwise.reports.model_report import frontier_table
 
 
 def run(options: argparse.Namespace) -> None:

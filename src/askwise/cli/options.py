@@ -72,7 +72,7 @@ class LabelledCases:
 
 def cases_of(options: argparse.Namespace, part: str, as_written: Sequence[str] = ()) -> LabelledCases:
     """A file, where the columns `as_written` stay so, or rows of a named set: 'train' (with validation) or 'test'."""
-    if (options.cases is None) == (options.data is None):
+    if (getattr(options, "cases", None) is None) == (options.data is None):
         raise InputError("give either a file of cases or --data NAME")
     if options.data is None:
         return _from_file(options, options.cases, part, as_written)

@@ -75,16 +75,18 @@ BUDGET = [
     text("--hard-budget", "B", "the most that any case may cost"),
     text("--tradeoff", "LAM", "loss per unit of cost"),
 ]
+ENGINE = "local (default), dask for a cluster on this machine, or dask://HOST:PORT"
 IDS_THERE = text("--ids", "COLUMN", "column of that file with the names of the cases")
 
 # ---------------------------------------------------------------------- commands
 
-ALGORITHM = "one training for every tradeoff and every budget (family, the default, or stack), or the paper's, for one budget"
+ALGORITHM = "one training for every tradeoff and budget (stack or family; auto: which suits), or the paper's, for one budget"
 FIT = [
     *CASES,
     TEST,
     path("--costs", "costs; without it every column costs 1"),
-    *(path(f"--{name}", f"{name}, see below") for name in ("setup", "derived", "reveals", "loss")),
+    *(path(f"--{name}", f"{name}, see below") for name in ("setup", "derived", "reveals")),
+    text("--loss", "LOSS", "what mistakes lose, see below; or log or brier, where class probabilities are the goal"),
     text("--class-weight", None, "more weight for rare classes, or the same for all", choices=["balanced", "none"]),
     text("--known", "NAMES", "columns known before the start, separated by commas"),
     text("--categorical", "NAMES", "columns of numbers that are only codes, separated by commas"),
@@ -92,10 +94,12 @@ FIT = [
     text("--ids", "COLUMN", "column with the names of the cases; it is not a test"),
     text("--external", "COLUMN", "column with the answers of a classifier you already have"),
     text("--external-needs", "NAMES", "tests it needs, separated by commas (default: all)"),
-    text("--algorithm", None, ALGORITHM, choices=["family", "stack", "paper"], default="family"),
+    text("--algorithm", None, ALGORITHM, choices=["auto", "stack", "family", "paper"], default="auto"),
     number("--restarts", "N", "train N times, keep the best", 1),
     number("--seed", None, None, 0),
     text("--time-limit", "TIME", "for each training: 90, 90s, 5m, 1h (default: by the size of the data)"),
+    number("--processes", "N", "processes of this machine for the members of a stack (default: as many as pay)", None),
+    text("--engine", "ENGINE", f"where members of a stack are fitted: {ENGINE}", default="local"),
     flag("--resume", "continue an interrupted fit with the same --out"),
     text("--unit", None, "unit of the costs, for display", default=""),
     path("--out", "model to write (default: model.askwise, or the data's name)"),
@@ -109,12 +113,7 @@ PREDICT = [
     *READING,
     text("--ids", "COLUMN", "column that names the cases; it comes first in the output"),
     path("--out", "file to write: .parquet, otherwise CSV, or JSON with --json (default: print)"),
-    text(
-        "--engine",
-        "ENGINE",
-        "for Parquet: local (default), dask for a cluster of this machine, dask://HOST:PORT",
-        default="local",
-    ),
+    text("--engine", "ENGINE", f"for Parquet: {ENGINE}", default="local"),
     *BUDGET,
     JSON,
 ]
@@ -156,7 +155,7 @@ BENCH = [
     path("plan", "TOML file, see docs/bench.md"),
     path("--out", "rows, one JSON object a line (default: PLAN with .jsonl)"),
     number("--processes", "N", "tasks at a time on this machine (default: one for each core)", None),
-    text("--engine", "ENGINE", "local (default), dask for a cluster on this machine, or dask://HOST:PORT", default="local"),
+    text("--engine", "ENGINE", ENGINE, default="local"),
     flag("--dry-run", "only show what would run"),
 ]
 BENCH_REPORT = [
@@ -193,6 +192,7 @@ EXAMPLES = {
   askwise fit cases.csv --target label --test new_cases.csv
   askwise fit cases.csv --target label --ids patient --ignore notes,photo --categorical ward
   askwise fit cases.csv --target label --external our_system --external-needs age,scan
+  askwise fit cases.csv --target label --loss log
   askwise fit cases.csv --target label --average-budget 12 --resume        (goes on after Ctrl-C)
 
 files:

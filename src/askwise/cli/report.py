@@ -10,7 +10,7 @@ from pathlib import Path
 from askwise.cli.evaluate import on_test_cases
 from askwise.cli.options import model_of
 from askwise.errors import InputError
-from askwise.reports.model_report import beside, write_pictures
+from askwise.reports.model_page import beside, write_report
 
 
 def run(options: argparse.Namespace) -> None:
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("--target is for cases to measure on; name their file: --test FILE")
     held_out = on_test_cases(model, options)
     options.out.mkdir(parents=True, exist_ok=True)
-    print(*write_pictures(model, out, held_out), sep="\n")
+    print(*write_report(model, out, [] if held_out is None else [held_out]), sep="\n")
 
 
 def check_drawable() -> None:

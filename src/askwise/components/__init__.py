@@ -4,6 +4,7 @@
 - static_order: one order of tests for all cases
 - prefixes: classifiers on the prefixes of an order, and the policy that buys one prefix
 - cost_trees: decision trees that buy what they ask, and how they grow
+- packing: problems and arrays as bytes, for other processes
 - imputation: missing values of training data filled by guesses, to compare with
 - torch_state: torch's random numbers and threads, borrowed and given back
 - networks: layers, inputs and averaged weights of torch networks

@@ -30,3 +30,24 @@ def relu_layers(x: Array, layers: Iterable[Linear]) -> Array:
         x += bias
         np.maximum(x, 0, out=x)
     return x
+
+
+class AveragedNetworks:
+    """The mean of M networks with ReLUs, side by side, from layers `0.weight` (M, in, out), `0.bias` (M, 1, out) and so on."""
+
+    def __init__(self, weights: Mapping[str, Array], dtype: Any) -> None:
+        depth = sum(name.endswith(".weight") for name in weights)
+        layers = [(weights[f"{i}.weight"].astype(dtype), weights[f"{i}.bias"].astype(dtype)) for i in range(depth)]
+        (first, bias), *others = layers
+        self.first = np.ascontiguousarray(first.transpose(1, 0, 2).reshape(first.shape[1], -1)), bias.reshape(-1)
+        self.members, self.width = len(first), first.shape[2]
+        self.others = [[(matrix[m], bias[m, 0]) for matrix, bias in others] for m in range(self.members)]
+
+    def __call__(self, inputs: Any) -> Any:
+        """B, outputs."""
+        matrix, bias = self.first
+        hidden, out = inputs @ matrix + bias, 0
+        for m, (*layers, (last, last_bias)) in enumerate(self.others):
+            own = np.maximum(hidden[:, m * self.width : (m + 1) * self.width], 0)
+            out = out + (relu_layers(own, layers) @ last + last_bias)
+        return out / np.asarray(self.members, inputs.dtype)

@@ -7,12 +7,14 @@ cost_spec: what people say about tests and their costs, as one object
 costs: what a set of tests costs, in exact arithmetic
 rows: rows of values, made into arrays or refused
 labels: classes and their numbers
+scoring: what is lost where the belief itself is the answer
 losses: what mistakes cost, and how much rows and classes count
 sampling: draws of rows, of sets of tests, and for cases
 problem: what is decided, what can be bought, and the rows it is learned from
 budget: what may be spent
 cases: cases in progress; what a policy may see of them, and what may be done
 measures: what a policy came to on some cases
+ranking: how well beliefs rank the cases
 policy: from what is known of a case to what is done next
 episode: the one loop that buys and decides
 missingness: rows with missing values, made complete for learning

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.problem import Problem
+from askwise.errors import InputError
 
 
 class State(NamedTuple):
@@ -124,8 +125,9 @@ class Cases:
             wanted[test == -1] = schema.external_needs
         return schema.costs.bill(schema.costs.paid(self.mask, self._known()), wanted)
 
-    def loss_of(self, action: Ints) -> Doubles:
-        """B: ℓ(a, y); 0 for a test, and everywhere when the labels are not known.
+    def loss_of(self, action: Ints, belief: Array | None = None) -> Doubles:
+        """B: ℓ(a, y); 0 for a test, and everywhere when the labels are not known. Under a scoring rule it is what the
+        belief (B, K) loses that a decision comes with.
 
         Paper: section 2.3, reward of a class; algorithm 3, reward
         """
@@ -133,6 +135,11 @@ class Cases:
         if problem.y is None:
             return np.zeros(len(action))
         decision = self.decision_of(action)
+        if problem.rule is not None:
+            if belief is None:
+                only = f"the loss {problem.rule!r} judges class probabilities, and here is only a class"
+                raise InputError(f"{only}; use a loss matrix")
+            return np.where(decision >= 0, problem.belief_losses(belief, self.row), 0.0)
         return np.where(decision >= 0, problem.loss[problem.y[self.row], np.minimum(decision, K - 1)], 0.0)
 
     def decision_of(self, action: Ints) -> Ints:
@@ -142,6 +149,22 @@ class Cases:
             asked = action == self.problem.schema.n_classes
             decision[asked] = self.problem.external[self.row[asked]]
         return decision
+
+    def believed(self, belief: Array, action: Ints) -> Doubles:
+        """B, K: the belief that a decision comes with. What an existing classifier says is believed: its probabilities or, where
+        it only names a class, that class, unless the case's own belief (B, K) says the same."""
+        own = np.array(belief, np.float64)
+        own /= own.sum(1, keepdims=True)  # in single precision they do not quite add up to 1
+        if self.problem.external is None:
+            return own
+        asked = action == self.problem.schema.n_classes
+        if self.problem.external_belief is not None:
+            own[asked] = self.problem.external_belief[self.row[asked]]
+            return own
+        named = self.decision_of(action)
+        other = asked & (named != own.argmax(1))
+        own[other] = np.eye(own.shape[1])[named[other]]
+        return own
 
     def step(self, action: Ints) -> None:
         """F̄ := F̄ ∪ {a}. The existing classifier leaves all that it needed bought.

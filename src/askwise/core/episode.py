@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Episodes:
     cost: Ints  # N, in units
     decision: Ints  # N
     loss: Doubles  # N
+    belief: Doubles | None = None  # N, K: with which each was decided; None where it was not asked for or the policy has none
 
     @property
     def first(self) -> Ints:
@@ -58,7 +59,9 @@ class Episodes:
         start = np.repeat(self.first[which] - (np.cumsum(length) - length), length)
         steps = start + np.arange(len(start))
         per_step = {"action", "probability"}
-        return Episodes(*(getattr(self, name)[steps if name in per_step else which] for name in Episodes.__dataclass_fields__))
+        parts: dict[str, Any] = {name: getattr(self, name) for name in Episodes.__dataclass_fields__}
+        taken: dict[str, Any] = {n: x if x is None else x[steps if n in per_step else which] for n, x in parts.items()}
+        return Episodes(**taken)
 
     @property
     def padded(self) -> Ints:
@@ -69,13 +72,16 @@ class Episodes:
         return actions
 
 
-def rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None, chunk: int = 4096) -> Episodes:
-    """Whole episodes for the given rows (all by default). Finished cases drop out; `chunk` bounds the memory."""
+def rollout(
+    problem: Problem, policy: Policy, cap: int | None, rows: Ints | None = None, chunk: int = 4096, beliefs: bool = False
+) -> Episodes:
+    """Whole episodes for the given rows (all by default). Finished cases drop out; `chunk` bounds the memory. With `beliefs`, and
+    wherever they are judged, also the beliefs with which cases were decided, if the policy has any."""
     if not isinstance(policy, Policy):
         kind = f"{type(policy).__module__}.{type(policy).__qualname__}"
         raise InputError(f"{kind} is used as a policy, but is none; make it a subclass of askwise.core.policy.Policy")
     rows = np.arange(len(problem)) if rows is None else rows
-    return _joined([_rollout(problem, policy, cap, rows[i : i + chunk]) for i in range(0, len(rows), chunk)])
+    return _joined([_rollout(problem, policy, cap, rows[i : i + chunk], beliefs) for i in range(0, len(rows), chunk)])
 
 
 def by_row(parts: Sequence[Episodes]) -> Episodes:
@@ -85,11 +91,14 @@ def by_row(parts: Sequence[Episodes]) -> Episodes:
 
 
 def _joined(parts: Sequence[Episodes]) -> Episodes:
-    return Episodes(*(np.concatenate([getattr(p, name) for p in parts]) for name in Episodes.__dataclass_fields__))
+    each = {name: [getattr(p, name) for p in parts] for name in Episodes.__dataclass_fields__}
+    whole: dict[str, Any] = {n: None if any(x is None for x in of) else np.concatenate(of) for n, of in each.items()}
+    return Episodes(**whole)
 
 
-def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> Episodes:
-    n, schema = len(rows), problem.schema
+def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints, beliefs: bool) -> Episodes:
+    n, schema, judged = len(rows), problem.schema, problem.rule is not None and problem.y is not None
+    belief = np.empty((n, schema.n_classes)) if beliefs or judged else None
     cases, index = Cases.start(problem, rows, cap), np.arange(n)
     mask, decision, loss = cases.mask.copy(), np.full(n, -1), np.zeros(n)
     who, what, how = [], [], []
@@ -109,7 +118,16 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
         over = cases.keep(done)
         mask[index[done]] = over.mask
         decision[index[done]] = over.decision_of(choice.action[done])
-        loss[index[done]] = over.loss_of(choice.action[done])
+        if belief is not None and done.any():
+            own = policy.belief(over.observe())
+            if own is not None:
+                belief[index[done]] = over.believed(own, choice.action[done])
+            elif judged:
+                none = f"{type(policy).__name__} has no class probabilities"
+                raise InputError(f"{none}, which are what the loss {problem.rule!r} judges; use a loss matrix")
+            else:
+                belief = None
+        loss[index[done]] = over.loss_of(choice.action[done], belief[index[done]] if judged and belief is not None else None)
         cases, index = cases.keep(~done), index[~done]
     case = np.concatenate(who)
     by_case = np.argsort(case, kind="stable")  # from step after step to episode after episode
@@ -123,6 +141,7 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints) -> E
         cost=schema.costs.cost(mask, known),
         decision=decision,
         loss=loss,
+        belief=belief,
     )
 
 

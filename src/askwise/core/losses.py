@@ -10,7 +10,17 @@ import numpy as np
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.costs import AMOUNTS, LEAST, MOST, exact
 from askwise.core.parameters import check_distinct
+from askwise.core.scoring import RULES
 from askwise.errors import InputError, did_you_mean, quoted
+
+
+def scoring_rule(loss: Any) -> str | None:
+    """The scoring rule that a word asks for; None for anything else, which is a loss matrix."""
+    if not isinstance(loss, str):
+        return None
+    if loss not in RULES:
+        raise InputError(f"loss is {loss!r}; it must be 'log', 'brier' or a loss matrix, loss[truth, decision]")
+    return loss
 
 
 def loss_matrix(loss: Any, classes: Sequence[Any], class_weight: Doubles | float) -> Doubles:
@@ -68,6 +78,20 @@ def by_class(loss: Any, classes: Sequence[Any], what: str) -> Any:
             if decision not in rows[truth]:
                 raise InputError(f"{what} has no loss for deciding {decision!r} where {truth!r} is true; add it")
     return [[rows[truth][decision] for decision in classes] for truth in classes]
+
+
+def external_probabilities(external: Any, n: int, K: int, rule: str) -> Doubles:
+    """N, K: what an existing classifier believes, where beliefs are judged."""
+    right = f"for the loss {rule!r} it must give {n} rows of {K} class probabilities"
+    try:
+        belief = np.asarray(external, np.float64)
+    except (ValueError, TypeError):
+        raise InputError(f"the existing classifier says classes, not how probable they are; {right}") from None
+    if belief.shape != (n, K):
+        raise InputError(f"the answers of the existing classifier have shape {belief.shape}; {right}")
+    if not (np.isfinite(belief).all() and (belief >= 0).all() and np.allclose(belief.sum(1), 1, atol=1e-3)):
+        raise InputError(f"the probabilities of the existing classifier are not 0 or more with a sum of 1 in each row; {right}")
+    return belief
 
 
 def row_weights(weight: Any, labels: Ints | None, K: int, n: int) -> Doubles:

@@ -88,6 +88,15 @@ class Real(Constraint):
         return float(value)
 
 
+class Jobs(Constraint):
+    """scikit-learn's number of processes."""
+
+    words = "1 or more, -1 for one on each core, or None for as many as pay"
+
+    def allows(self, value: Any) -> bool:
+        return value is None or (Whole(at_least=-1).allows(value) and value != 0)
+
+
 class OneOf(Constraint):
     """One of a few words."""
 

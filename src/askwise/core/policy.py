@@ -15,6 +15,7 @@ from askwise.core.cases import State, only_free
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.core.sampling import uniform
+from askwise.core.scoring import expected_losses
 
 QFunction = Callable[[State], Floats]  # B, A
 NEVER = -1e9  # the value of what is only done when nothing else may be
@@ -95,6 +96,10 @@ class ValueFunction(ABC):
         """B, F: which tests of the fixed order are still to come; None: it has no such order."""
         return None
 
+    def belief(self, state: State) -> Array | None:
+        """B, K: class probabilities; None: only what can be read from the values of the classes."""
+        return None
+
     def view(self, state: State) -> ValueView:
         """The values, and what they come from."""
         values, F, B = self(state), state.mask.shape[1], len(state.mask)
@@ -132,6 +137,9 @@ class Greedy(Policy):
     def fixed_order(self) -> Ints | None:
         return self.value_function.fixed_order
 
+    def belief(self, state: State) -> Array | None:
+        return self.value_function.belief(state)
+
     def values(self, state: State) -> Floats:
         return self.value_function(free_first(state))
 
@@ -159,6 +167,10 @@ class Constant(ValueFunction):
     """The same values in every state, for classes only: greedy on these decides at once."""
 
     classes: tuple[float, ...]
+    shares: tuple[float, ...] | None = None  # of the classes, which it believes
+
+    def belief(self, state: State) -> Doubles | None:
+        return None if self.shares is None else np.tile(self.shares, (len(state.mask), 1))
 
     def __call__(self, state: State) -> Floats:
         values = np.full_like(state.legal, NEVER, dtype=np.float32)
@@ -168,17 +180,21 @@ class Constant(ValueFunction):
     def view(self, state: State) -> ValueView:
         """The values; nothing else was considered."""
         B, F = state.mask.shape
-        return ValueView(self(state), None, np.full((B, F), np.nan), np.full(B, np.nan), np.full(B, np.nan), None)
+        gain = np.full((B, F), np.nan)
+        return ValueView(self(state), self.belief(state), gain, np.full(B, np.nan), np.full(B, np.nan), None)
 
 
 def class_values(problem: Problem) -> tuple[float, ...]:
     """K: minus the scaled loss to expect of each class when nothing is known."""
-    return tuple((-problem.mean(problem.loss[problem.labels]) / problem.loss_scale).tolist())
+    expected = problem.mean(problem.loss[problem.labels])
+    if problem.rule is not None:
+        expected = expected_losses(problem.shares[None], problem.loss, problem.rule)[0]
+    return tuple((-expected / problem.loss_scale).tolist())
 
 
 def decide_at_once(problem: Problem) -> Greedy:
     """Buys nothing and says the class with the least expected loss."""
-    return Greedy(Constant(class_values(problem)))
+    return Greedy(Constant(class_values(problem), tuple(problem.shares.tolist())))
 
 
 @dataclass(frozen=True)
@@ -208,6 +224,9 @@ class Exploring(Policy):
         action = best.copy()
         action[explore] = random
         return Choice(action, (anywhere + (1 - self.epsilon) * (action == best)).astype(np.float32))
+
+    def belief(self, state: State) -> Array | None:
+        return self.value_function.belief(state) if isinstance(self.value_function, ValueFunction) else None
 
 
 def random_policy(rng: np.random.Generator) -> Exploring:

@@ -1,8 +1,8 @@
 """What is decided, what can be bought, and the rows it is learned from.
 
 Variants of the problem are data here, not flags elsewhere: macro-features are `Schema.owner`, missing values `Problem.available`,
-features known before the start `Problem.known`, misclassification costs and class weights `Problem.loss`, weights of rows
-`Problem.weight`, an existing classifier `Problem.external`.
+features known before the start `Problem.known`, misclassification costs and class weights `Problem.loss`, probabilities as the
+goal `Problem.rule`, weights of rows `Problem.weight`, an existing classifier `Problem.external`.
 
 Shapes: N rows, C columns, F tests, K classes, A = K (+ 1) + F actions: classes first, then the existing classifier, then tests.
 """
@@ -22,10 +22,11 @@ from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import CostFunction
 from askwise.core.labels import class_codes
-from askwise.core.losses import class_weights, loss_matrix, row_weights
+from askwise.core.losses import class_weights, external_probabilities, loss_matrix, row_weights, scoring_rule
 from askwise.core.parameters import check_distinct
 from askwise.core.rows import known_mask, value_table
 from askwise.core.sampling import hash_cases
+from askwise.core.scoring import belief_loss, case_losses
 from askwise.errors import InputError, did_you_mean
 
 
@@ -163,6 +164,8 @@ class Problem:
     weight: Doubles | None  # N: how often a row is drawn in training, and how much it counts in every mean; None: all alike
     external: Ints | None  # N: what the existing classifier says
     ids: Array | None  # N: names of the cases, for draws that do not depend on the batch
+    rule: str | None = None  # the scoring rule by which beliefs are judged, see `scoring`; None: decisions are, by `loss`
+    external_belief: Doubles | None = None  # N, K: under a scoring rule, the probabilities of the existing classifier
 
     @classmethod
     def build(
@@ -172,7 +175,7 @@ class Problem:
         y: ArrayLike | None = None,
         *,
         known: ArrayLike | Sequence[str] | None = None,
-        loss: ArrayLike | None = None,
+        loss: ArrayLike | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         weight: ArrayLike | str | None = None,
         external: ArrayLike | None = None,
@@ -190,14 +193,15 @@ class Problem:
             Values from `schema.classes`.
         known : sequence of str, or bool array of shape (N, F), default=None
             Tests free for everyone, or what each row knows.
-        loss : array-like of shape (K, K), default=None
-            `loss[truth, decision]`; 0/1 by default.
+        loss : array-like of shape (K, K), 'log' or 'brier', default=None
+            `loss[truth, decision]`; 0/1 by default. A word is a scoring rule: what is lost is a matter of the class
+            probabilities, not of the class that is named.
         class_weight : dict or 'balanced', default=None
             Multiplies the losses of cases of a class, so that costs are still averaged over the cases as they come.
         weight : array-like of shape (N,) or 'balanced', default=None
             How much each row counts, as if it were there so many times.
-        external : array-like of shape (N,), default=None
-            What the existing classifier says of each row.
+        external : array-like of shape (N,) or (N, K), default=None
+            What the existing classifier says of each row: its class or, under a scoring rule, its class probabilities.
         ids : array-like of shape (N,), default=None
             Names of the cases.
 
@@ -218,14 +222,17 @@ class Problem:
             raise InputError("answers of an existing classifier are given, but the schema does not say which tests it needs")
         if external is None and schema.external_needs is not None:
             raise InputError("the schema has an existing classifier, but its answers for these rows are not given")
-        answers = None if external is None else class_codes(external, schema.classes, n, "the existing classifier")
+        rule = scoring_rule(loss)
+        believed = None if external is None or rule is None else external_probabilities(external, n, K, rule)
+        named = external if believed is None else np.array(schema.classes, object)[believed.argmax(1)]
+        answers = None if named is None else class_codes(named, schema.classes, n, "the existing classifier")
         names = None if ids is None else np.asarray(ids)
         if names is not None and names.shape != (n,):
             raise InputError(f"the case ids have shape {names.shape}; there must be one for each of {n} rows")
         draws = None if weight is None else row_weights(weight, labels, K, n)
         weights = 1.0 if class_weight is None else class_weights(class_weight, labels, schema.classes, draws)
-        losses = loss_matrix(loss, schema.classes, weights)
-        return cls(schema, data, labels, available, mask, losses, draws, answers, names)
+        losses = loss_matrix(None if rule else loss, schema.classes, weights)
+        return cls(schema, data, labels, available, mask, losses, draws, answers, names, rule, believed)
 
     @classmethod
     def of_states(cls, schema: Schema, X: Floats, available: Bools | None, known: Bools | None, loss: Doubles) -> Problem:
@@ -244,7 +251,7 @@ class Problem:
         """The same problem on some of the rows."""
         picked: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[rows]
-            for name in ("X", "y", "available", "known", "weight", "external", "ids")
+            for name in ("X", "y", "available", "known", "weight", "external", "ids", "external_belief")
         }
         return replace(self, **picked)
 
@@ -285,13 +292,44 @@ class Problem:
         stakes: Doubles = self.loss.max(1)
         return stakes
 
+    def belief_losses(self, belief: Array, rows: Ints) -> Doubles:
+        """B: under a scoring rule, what is lost when these (B, K) are the answers for these rows."""
+        assert self.rule is not None
+        labels = self.labels[rows]
+        lost: Doubles = self.stakes[labels] * case_losses(belief, labels, self.rule)
+        return lost
+
+    @cached_property
+    def external_losses(self) -> Doubles:
+        """N: what is lost when the existing classifier is asked."""
+        assert self.external is not None
+        if self.external_belief is not None:
+            return self.belief_losses(self.external_belief, np.arange(len(self)))
+        lost: Doubles = self.loss[self.labels, self.external]
+        return lost
+
     @cached_property
     def prior_loss(self) -> float:
-        """Mean loss of the best decision that buys nothing."""
+        """Mean loss of the best decision that buys nothing; under a scoring rule, of the class shares as belief."""
+        if self.rule is not None:
+            return float(belief_loss(self.shares[None], self.stakes, self.rule)[0, 0])
         return float(self.mean(self.loss[self.labels]).min())
 
     @cached_property
+    def shares(self) -> Doubles:
+        """K: the shares of the classes."""
+        shares: Doubles = self.mean(np.eye(self.schema.n_classes)[self.labels])
+        return shares
+
+    @cached_property
     def loss_scale(self) -> float:
+        """What losses are divided by: the mean stake or, under a scoring rule, what the class shares lose as belief."""
+        if self.rule is None or self.y is None:
+            return self.mean_stake
+        return self.prior_loss or self.mean_stake  # 0 where all rows are of one class
+
+    @cached_property
+    def mean_stake(self) -> float:
         """What is at stake in a case, on average: its largest loss. 1 for 0/1 losses, also with balanced class weights."""
         return float(self.stakes.mean() if self.y is None else self.mean(self.stakes[self.y]))
 
@@ -304,8 +342,8 @@ class Problem:
         """
         if self.y is None or np.ptp(self.stakes) == 0:
             return None
-        stakes = np.where(self.stakes > 0, self.stakes, self.loss_scale)  # rows without a stake are never drawn
-        scale: Doubles = self.loss_scale / stakes[self.y]
+        stakes = np.where(self.stakes > 0, self.stakes, self.mean_stake)  # rows without a stake are never drawn
+        scale: Doubles = self.mean_stake / stakes[self.y]
         return scale
 
     def draw(self, n: int, rng: np.random.Generator, by_stake: bool = True) -> Ints:
@@ -331,8 +369,11 @@ class Problem:
         costs = self.schema.costs
         digest = hashlib.sha256(repr((self.schema.columns, self.schema.tests, self.schema.classes, costs.smallest_unit)).encode())
         parts = (self.X, self.y, self.available, self.known, self.loss, self.weight, self.external, self.schema.owner)
+        digest.update((self.rule or "").encode())
         for part in (*parts, self.schema.external_needs, costs.own, costs.setup, costs.member, costs.sources):
             digest.update(b"-" if part is None else np.ascontiguousarray(part).data)  # without a copy
+        if self.external_belief is not None:
+            digest.update(np.ascontiguousarray(self.external_belief).data)
         return digest.hexdigest()[:16]
 
     @cached_property

@@ -7,41 +7,51 @@ their ends, and a linear map of what was forecast is fitted to what happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from askwise.core.arrays import Doubles
+from askwise.core.arrays import Doubles, Ints
 from askwise.core.episode import replay, rollout
+from askwise.core.policy import Greedy
 from askwise.core.problem import Problem
-from askwise.core.sampling import some_rows
-from askwise.family.config import FamilyConfig
 from askwise.family.forward import FORECAST_INPUTS, uncalibrated
-from askwise.family.inference import Family
+from askwise.family.inference import PredictedValues
 
 
-def fitted(family: Family, problem: Problem, limits: Iterable[tuple[float, int | None]], config: FamilyConfig) -> Doubles:
+class Followed(NamedTuple):
+    """Rows that are followed to their ends by a policy, under a hard budget in units or without one."""
+
+    values: PredictedValues
+    cap: int | None
+    rows: Ints
+
+
+def fitted(problem: Problem, runs: Iterable[Sequence[Followed]], strength: float) -> Doubles:
     """M: 2, 15: the map from what was forecast to what happened.
 
-    limits: tradeoffs, and hard budgets in units, under which some rows are followed. All of them count the same: low tradeoffs,
-    where cases are long, would drown the others.
+    runs: for each of several tradeoffs and budgets, rows that are followed. All runs count the same: low tradeoffs, where cases
+    are long, would drown the others.
     """
-    rows = some_rows(len(problem), config.calibration_rows, 0)
-    parts = [followed(family, problem, lam, cap, rows) for lam, cap in limits]
-    parts = [part for part in parts if len(part[2])]
+    parts = [joined for run in runs if len((joined := _joined([followed(problem, *each) for each in run]))[2])]
     if not parts:
         return uncalibrated()
-    X, Y = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    X, Y, _ = _joined(parts)
     weight = np.concatenate([each / max(each.sum(), 1e-300) for _, _, each in parts])
-    return ridge(X, Y, weight / len(parts), config.calibration_ridge)
+    return ridge(X, Y, weight / len(parts), strength)
 
 
-def followed(family: Family, problem: Problem, lam: float, cap: int | None, rows: np.ndarray) -> tuple[Doubles, Doubles, Doubles]:
+def _joined(parts: Sequence[tuple[Doubles, Doubles, Doubles]]) -> tuple[Doubles, Doubles, Doubles]:
+    X, Y, weight = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    return X, Y, weight
+
+
+def followed(problem: Problem, values: PredictedValues, cap: int | None, rows: Ints) -> tuple[Doubles, Doubles, Doubles]:
     """Features of the forecasts at every purchase of these rows (N, 15), what happened after it (N, 2): the scaled loss at
     the end and the cost in parts of everything; and the weights of the rows (N)."""
-    costs, scale, first = problem.schema.costs, family.scale, problem.schema.first_test
-    values = family.values(lam)
-    done = rollout(problem, family.policy(lam), cap, rows)
+    costs, scale, first = problem.schema.costs, values.scale, problem.schema.first_test
+    done = rollout(problem, Greedy(values), cap, rows)
     steps = replay(problem, done.row, done.padded, done.length, cap)
     buys = steps.action >= first
     # the value head has learned from cases that hold what is free for everybody, and says nothing useful of others

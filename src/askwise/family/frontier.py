@@ -41,14 +41,16 @@ class GrowingMeasurement:
     paces: dict[int, float] = field(default_factory=dict)  # seconds for each row, of the last part
 
     def go_on(self, n: int, which: Iterable[int]) -> None:
-        """The next n rows, for these policies."""
+        """The next n rows, or as many as there are left, for these policies."""
         part = np.sort(self.rows[self.used : self.used + n])
+        if not len(part):
+            return
         self.used += len(part)
         for k in which:
             began = time.monotonic()
             new = self.tries[k](part)
             self.tallies[k] = self.tallies[k] + new if k in self.tallies else new
-            self.paces[k] = (time.monotonic() - began) / max(len(part), 1)
+            self.paces[k] = (time.monotonic() - began) / len(part)
 
     def measure(self, k: int) -> Measure:
         return self.tallies[k].measure(self.costs)

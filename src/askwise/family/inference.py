@@ -20,6 +20,7 @@ from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cases import State
 from askwise.core.costs import CostFunction
 from askwise.core.policy import NEVER, Greedy, ValueFunction, ValueView
+from askwise.core.scoring import expected_losses, largest
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN
 from askwise.family.forward import (
@@ -49,6 +50,7 @@ class Family:
     owner: Array  # C
     alone: Doubles  # F: see `costs_alone`
     trunks: tuple[Trunk, Trunk] | None = None  # classifier and selector, where the encoder is the user's own
+    rule: str | None = None  # the scoring rule that judges beliefs; None: `loss` judges decisions
 
     def values(self, lam: float, dtype: Any = np.float32) -> PredictedValues:
         """Adaptive, at a tradeoff."""
@@ -79,11 +81,12 @@ class Family:
 class PredictedValues(ValueFunction):
     """Q(s, a) at one tradeoff, for `Greedy`, from what is predicted for a state. Only candidates compete."""
 
-    def __init__(self, scale: Scale, lam: float, loss: Doubles, calibration: Array, dtype: Any) -> None:
+    def __init__(self, family: Family, lam: float, dtype: Any) -> None:
+        scale = family.scale
         self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
-        self.loss = (loss / scale.loss_scale).astype(dtype)
-        self.worst = self.loss.max()
-        self.calibration = calibration.astype(float)
+        self.loss, self.rule = (family.loss / scale.loss_scale).astype(dtype), family.rule
+        self.worst = largest(self.loss, self.rule)
+        self.calibration = family.weights["calibration"].astype(float)
 
     @abstractmethod
     def believe(self, values: Array, mask: Array) -> Array:
@@ -108,8 +111,15 @@ class PredictedValues(ValueFunction):
 
     def class_losses(self, values: Array, mask: Array) -> Array:
         """B, K: expected loss of each decision."""
-        expected: Array = self.believe(values, mask) @ self.loss
+        return self.expected_losses(self.believe(values, mask))
+
+    def expected_losses(self, belief: Array) -> Array:
+        """(F9) The same for a belief: B, K."""
+        expected: Array = expected_losses(belief, self.loss, self.rule)
         return expected
+
+    def belief(self, state: State) -> Array:
+        return self.believe(state.values, state.mask)
 
     def forecast(self, prediction: Prediction, state: State) -> tuple[Array, Array]:
         """(F25) B and B: if the case continues, the loss at the end, scaled, and the money still to be paid; calibrated."""
@@ -144,7 +154,7 @@ class FamilyValues(PredictedValues):
 
     def __init__(self, family: Family, lam: float, dtype: Any = np.float32) -> None:
         weights, self.alone = family.weights, family.alone
-        super().__init__(family.scale, lam, family.loss, weights["calibration"], dtype)
+        super().__init__(family, lam, dtype)
         self.class_logits, self.test_logits = (linear(weights, name, dtype) for name in ("class_logits", "test_logits"))
         self.prior = weights["prior"].astype(dtype)
         self.temperature, ((first, bias), *self.value_head) = (
@@ -165,7 +175,7 @@ class FamilyValues(PredictedValues):
         mask, inputs = state.mask, self.encoding(state.values, state.mask)
         conditions, cost_bound, from_conditions = self._conditions(state)
         hidden, belief = self._believe(inputs, mask)
-        class_losses = belief @ self.loss
+        class_losses = self.expected_losses(belief)
         selector_hidden = self.trunks[1](inputs, conditions)
         test_logits = selector_hidden @ self.test_logits[0] + self.test_logits[1]
         decision_loss = class_losses.min(1, keepdims=True)
@@ -250,6 +260,9 @@ class PrefixValues(ValueFunction):
     @property
     def fixed_order(self) -> Ints:
         return self.order
+
+    def belief(self, state: State) -> Array:
+        return self.values.belief(state)
 
     def coming(self, state: State) -> Bools:
         """B, F: which tests of the order are still to come."""

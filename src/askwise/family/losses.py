@@ -112,15 +112,15 @@ def temperature_loss(log_belief: Tensor, labels: Tensor) -> Tensor:
     return functional.nll_loss(log_belief, labels)
 
 
-def external_loss(external: Tensor, loss: Tensor, bill: Tensor, most: float = 3.0) -> Tensor:
+def external_loss(external: Tensor, loss: Tensor, bill: Tensor, rule: str | None = None, most: float = 3.0) -> Tensor:
     """mean (E - min(ℓ̃ + bill, 3))².
 
     E: external (B); ℓ̃: loss (B) of what the existing classifier says; bill (B): scaled cost of asking it. The bound keeps rare
-    large losses from drowning the others.
+    large losses from drowning the others; there is none under a scoring rule, which is about these.
 
     Family: F20
     """
-    return functional.mse_loss(external, (loss + bill).clamp(max=most))
+    return functional.mse_loss(external, loss + bill if rule else (loss + bill).clamp(max=most))
 
 
 def value_loss(value_after: Tensor, target: Tensor) -> Tensor:

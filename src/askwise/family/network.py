@@ -16,6 +16,7 @@ from askwise.components.networks import Weights, load_weights, stack
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Ints
 from askwise.core.problem import Schema
+from askwise.core.scoring import expected_losses
 from askwise.family.config import DESIGN
 from askwise.family.encodings import Encoding
 from askwise.family.forward import Trunk, candidates_and_gaps, own_share, uncalibrated
@@ -171,19 +172,25 @@ class Assessment:
 
 
 def assess(
-    network: FamilyNetwork, observed: Observation, inputs: Tensor, test_logits: Tensor, selector_hidden: Tensor, loss: Tensor
+    network: FamilyNetwork,
+    observed: Observation,
+    inputs: Tensor,
+    test_logits: Tensor,
+    selector_hidden: Tensor,
+    loss: Tensor,
+    rule: str | None = None,
 ) -> Assessment:
     """i* = argmin_{i ∈ 𝒞} V_i + c̃_i,  G = V_{i*} + β + c̃_{i*}; a case continues if A is not empty and G + ε < D.
 
-    Only temperature and value head get a gradient. loss (K, K): scaled; inputs: `network.inputs`; the logits and the hidden
-    layer are those of `network.select`.
+    Only temperature and value head get a gradient. loss (K, K): scaled; rule: the scoring rule, if there is one; inputs:
+    `network.inputs`; the logits and the hidden layer are those of `network.select`.
 
     Family: F9; F11; F13
     """
     with torch.no_grad():
         class_logits, hidden = network.classify(inputs)
     log_belief = network.log_belief(class_logits, observed.mask)
-    decision_loss = (log_belief.detach().exp() @ loss).min(1).values
+    decision_loss = torch.from_numpy(expected_losses(log_belief.detach().exp().numpy(), loss.numpy(), rule).min(1))
     candidates, logit_gap = map(torch.from_numpy, candidates_and_gaps(test_logits.detach().numpy(), observed.legal.numpy()))
     others = hidden, selector_hidden.detach(), observed.mask, observed.conditions, observed.affordable
     prediction = network.predict(log_belief.detach(), decision_loss, logit_gap, *others)

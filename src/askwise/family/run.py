@@ -18,6 +18,7 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
 from askwise.family import calibration
+from askwise.family.calibration import Followed
 from askwise.family.candidates import Probe, followed
 from askwise.family.config import FamilyConfig, MeasuringConfig
 from askwise.family.frontier import FinalMeasurement, area_of, interim_points
@@ -208,7 +209,9 @@ def run(
     family, choosable = trainer.family(best.weights), training.choosable
     final = FinalMeasurement(family, choosable, problem, held_out, measured_rows, seed, cap, measuring)
     final.begin(training.final_rows(), training.most)
-    calibrated = calibration.fitted(final.family, validation, followed(final.candidates, measuring.forecasts), config)
+    limits, chosen = followed(final.candidates, measuring.forecasts), some_rows(len(validation), config.calibration_rows, 0)
+    runs = [[Followed(final.family.values(lam), cap, chosen)] for lam, cap in limits]
+    calibrated = calibration.fitted(validation, runs, config.calibration_ridge)
     frontier = final.finish(lambda: clock.left)
     family = trainer.family({**best.weights, "calibration": calibrated.astype(np.float32)})
 

@@ -91,7 +91,7 @@ class FamilyTrainer:
 
     def _weigh_classes(self, problem: Problem) -> None:
         """The scaled loss, what is at stake in each class, how frequent classes are, and how many nats a unit of loss is."""
-        stakes, labels = problem.stakes / problem.loss_scale, problem.labels
+        stakes, labels = problem.stakes / problem.mean_stake, problem.labels
         weight = None if problem.weight is None else problem.weight / problem.weight.mean()
         at_stake = stakes[labels] if weight is None else stakes[labels] * weight
         shares = np.bincount(labels, at_stake, len(stakes)) / at_stake.sum()
@@ -214,7 +214,7 @@ class FamilyTrainer:
         class_logits, _ = network.classify(network.inputs(observed.values, mask))
         loss = losses.selector_loss(class_logits, observed.labels, share, observed.scaled_cost, self.nats_per_loss)
         with torch.no_grad():
-            view = assess(network, observed, inputs, test_logits, hidden, self.loss)
+            view = assess(network, observed, inputs, test_logits, hidden, self.loss, self.problem.rule)
             by_value = torch.from_numpy(self.rng.random(len(live.row)) < self.config.value_choice_share)
             test = torch.where(by_value, view.best, perturbed.argmax(1)).numpy()
         self._move(live, self.problem, observed, test, ~view.continues.numpy())
@@ -227,13 +227,12 @@ class FamilyTrainer:
         inputs = network.inputs(observed.values, observed.mask)
         with torch.no_grad():
             selection = network.select(inputs, observed.conditions)
-        view = assess(network, observed, inputs, *selection, self.loss)
+        view = assess(network, observed, inputs, *selection, self.loss, self.problem.rule)
         loss = losses.temperature_loss(view.log_belief, observed.labels)
         predicted = view.prediction
         if predicted.external_value is not None:
-            assert problem.external is not None
-            lost = self.loss[observed.labels, torch.from_numpy(problem.external[live.row])]
-            loss = loss + losses.external_loss(predicted.external_value, lost, observed.bill(live.lam, self.scale))
+            lost = torch.from_numpy(problem.external_losses[live.row] / self.scale.loss_scale).float()
+            loss = loss + losses.external_loss(predicted.external_value, lost, observed.bill(live.lam, self.scale), problem.rule)
         case, test = self._looked_up(observed, view)
         if len(case):
             target = self._targets(live.after(case, test, problem), problem)
@@ -251,7 +250,7 @@ class FamilyTrainer:
         """What the averaged networks expect of cases that have just bought a test."""
         observed = self._observe(live, problem)
         inputs = self.mean.inputs(observed.values, observed.mask)
-        view = assess(self.mean, observed, inputs, *self.mean.select(inputs, observed.conditions), self.loss)
+        view = assess(self.mean, observed, inputs, *self.mean.select(inputs, observed.conditions), self.loss, self.problem.rule)
         predicted = view.prediction
         end = losses.ending(view.decision_loss)
         if predicted.external_value is not None:
@@ -309,7 +308,7 @@ class FamilyTrainer:
     def family(self, weights: Weights) -> Family:
         """What can be used without this run."""
         trunks = None if self.encoder is None else own_trunks(self.schema, self.config.width, self.encoder, weights)
-        return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, trunks)
+        return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, trunks, self.problem.rule)
 
     def _adam(self, rates: dict[str, float]) -> torch.optim.AdamW:
         groups = [{"params": list(getattr(self.network, name).parameters()), "peak": rate} for name, rate in rates.items()]

@@ -8,6 +8,10 @@ from typing import Any
 from askwise.core.arrays import Arrays
 from askwise.core.measures import Measure
 
+# the kinds of policies, from the plainest to the most flexible
+SAME_TESTS, LEARNED_STOPPING, ADAPTIVE = "same tests for everybody", "fixed order, learned stopping", "adaptive"
+KINDS = (SAME_TESTS, LEARNED_STOPPING, ADAPTIVE)
+
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -32,6 +36,11 @@ class Point:
     @property
     def accuracy(self) -> float:
         return self.measure.accuracy
+
+    @property
+    def kind(self) -> str:
+        """Which kind of policy it is, in a few words."""
+        return SAME_TESTS if self.prefix is not None else LEARNED_STOPPING if self.breadth == 1 else ADAPTIVE
 
     @property
     def shown(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ package. Where a method also has `points(problem, validation, *, seconds, seed, 
 - paper: the paper's algorithm
 - baseline: the paper's baseline, a network for each prefix of a ridge classifier's order
 - static_gbm: boosted trees on the prefixes of one order
+- static_linear: logistic regression on the prefixes of one order
 - cascade: the same, and after each prefix a case goes on or is decided
 - random: tests in a random order, for comparison
 - gdfs: greedy picks, learned by gradients

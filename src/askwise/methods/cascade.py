@@ -108,6 +108,9 @@ class _Walk:
             if problem.known is not None:
                 held |= problem.known
             paid.append(np.asarray(costs.money(costs.cost(held, problem.known)), float))
+        if problem.rule is not None:
+            rows = np.arange(len(problem))
+            return cls(p, [problem.belief_losses(q, rows) for q in p], paid)
         return cls(p, [problem.loss[y, decide(q, problem.loss)] for q in p], paid)
 
     def stopping(self, lam: float, seed: int, threads: int) -> list[Any]:

@@ -6,6 +6,9 @@ A belief state is (which tests are held, their values). All of them form a cube 
 expectations, so the recursion has no division and everything is counted in whole numbers:
 
     W(S, x) = min( min_k mass of loss when k is said,  min_a λ cost(a | S) n(S, x) + sum over v of W(S + a, (x, v)) )
+
+Under a scoring rule the loss when something is said is that of the class shares there, the exact belief. It is no whole number,
+so it is rounded to 10⁻⁶ of the largest stake.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from askwise.core.cases import State
 from askwise.core.costs import exact as as_written
 from askwise.core.policy import Choice, Mixture, Policy
 from askwise.core.problem import Problem
+from askwise.core.scoring import expected_losses
 from askwise.errors import InputError, RowError
 
 
@@ -52,6 +56,13 @@ class ExactPolicy(Policy):
     codes: Codes
     table: Ints  # one action per belief state
     stop: Ints  # the best class there
+    mass: Ints  # K, ...: how much of each class is there
+
+    def belief(self, state: State) -> Doubles:
+        """B, K: the shares of the classes among the rows that show the same; where there are none, among all."""
+        by_state = np.moveaxis(self.mass, 0, -1)
+        here = by_state[tuple(self.codes(state.values, state.mask).T)]
+        return class_shares(np.where(here.any(1, keepdims=True), here, by_state[self.codes.sizes]))
 
     def act(self, state: State) -> Choice:
         at = tuple(self.codes(state.values, state.mask).T)
@@ -90,15 +101,29 @@ class Exact:
                 f"(test {self.schema.tests[widest]!r} alone has {self.codes.sizes[widest]} values)"
             )
         self.loss_unit, loss = _whole(problem.loss)
+        if problem.rule is not None:
+            self.loss_unit = as_written(problem.loss.max(), "a loss") / 10**6
         held = np.ones((len(problem), self.schema.n_tests), bool)
         cell = tuple(self.codes(problem.X, held).T)
         mass = _counts(problem)
         self.total, self.n = int(mass.sum()), self._cube(cell, mass)
+        classes = range(self.schema.n_classes)
+        self.mass = np.stack([self._cube(cell, mass * (problem.labels == k)) for k in classes])
         # the loss mass of each decision, the existing classifier's last
-        self.decide = np.stack([self._cube(cell, mass * loss[problem.labels, k]) for k in range(self.schema.n_classes)])
+        self.decide = np.stack([sum(self.mass[y] * loss[y, k] for y in classes) for k in classes])
+        if problem.rule is not None:
+            flat = self.mass.reshape(self.schema.n_classes, -1).T
+            lost = flat.sum(1, keepdims=True) * expected_losses(class_shares(flat), problem.loss, problem.rule)
+            self.decide = self._units(lost).T.reshape(self.mass.shape)
         self.external = None
         if problem.external is not None:
-            self.external = self._cube(cell, mass * loss[problem.labels, problem.external])
+            asked = self._units(problem.external_losses) if problem.rule else loss[problem.labels, problem.external]
+            self.external = self._cube(cell, mass * asked)
+
+    def _units(self, loss: Doubles) -> Ints:
+        """Losses in whole units, rounded."""
+        whole: Ints = np.rint(loss / float(self.loss_unit)).astype(np.int64)
+        return whole
 
     def _cube(self, cell: tuple[Ints, ...], mass: Ints) -> Ints:
         """Sums of `mass` over the rows of every belief state."""
@@ -169,7 +194,7 @@ class Exact:
                 cost[at], loss[at], table[at] = here_cost, here_loss, here_act
         start = self._slice(always)
         return ExactSolution(
-            ExactPolicy(self.codes, table, stop),
+            ExactPolicy(self.codes, table, stop, self.mass),
             Fraction(int(cost[start].sum()), self.total) * costs.smallest_unit,
             Fraction(int(loss[start].sum()), self.total) * self.loss_unit,
         )
@@ -213,6 +238,13 @@ class Exact:
     def nothing(self) -> ExactSolution:
         """The best without spending. Free tests are used."""
         return self.solve(Fraction(0), 0)
+
+
+def class_shares(mass: Ints) -> Doubles:
+    """B, K: from B, K masses; equal where there are none."""
+    total = mass.sum(1, keepdims=True)
+    shares: Doubles = np.where(total > 0, mass / np.maximum(total, 1), 1 / mass.shape[1])
+    return shares
 
 
 def _whole(loss: Doubles) -> tuple[Fraction, Ints]:

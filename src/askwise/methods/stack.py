@@ -24,13 +24,17 @@ def points(
     steps: int | None = None,
     **settings: Any,
 ) -> list[Policy]:
-    """The policies whose costs and scores make the frontier. With `steps` its value heads learn for so many steps, however long
-    they take."""
-    config = StackConfig.for_size(len(problem) + len(validation), problem.schema.n_tests).but(**settings)
-    if steps is not None:
-        config = config.but(value_steps=steps)
-    result = run(problem, validation, Budget(), config, seed, time_limit=seconds if steps is None else None, threads=threads)
+    """The policies whose costs and scores make the frontier. With `steps` networks and value heads learn for so many steps,
+    however long they take."""
+    config = _config(problem, validation, steps).but(**settings)
+    limit = seconds if steps is None else None
+    result = run(problem, validation, Budget(), config, seed, time_limit=limit, threads=threads, n_jobs=threads)
     return [measured(result.policy(point), point) for point in result.measured]
+
+
+def _config(problem: Problem, validation: Problem, steps: int | None) -> StackConfig:
+    config = StackConfig.for_size(len(problem) + len(validation), problem.schema.n_tests)
+    return config if steps is None else config.but(network_steps=steps, value_steps=steps)
 
 
 def measured(policy: Policy, point: Point) -> Policy:
@@ -43,8 +47,7 @@ def fit(
     problem: Problem, validation: Problem, budget: Budget, *, seconds: float = 60, seed: int = 0, steps: int | None = None
 ) -> Policy:
     """The policy for a budget."""
-    config = StackConfig.for_size(len(problem) + len(validation), problem.schema.n_tests)
-    config = config if steps is None else config.but(value_steps=steps)
+    config = _config(problem, validation, steps)
     result = run(problem, validation, budget, config, seed, time_limit=seconds if steps is None else None)
     costs, most = problem.schema.costs, budget.cap(problem.schema.costs)
     # nothing keeps a policy to another limit than the budget's, so that it must have been measured under that one

@@ -2,7 +2,9 @@
 
 acquisitions: what was bought and decided, case by case
 model: what was learned, and how it decides
-purchases: how often each test is bought, and the common paths
+outcomes: how often cases of each class are decided rightly, and how far probabilities can be trusted
+alternatives: other kinds of policies that were measured
+purchases: how often each test is bought, the common paths, and how it ends
 learn: from rows to the learned part of a model, by either algorithm
 archives: files of arrays and a text, where no size is believed
 file_checks: what must hold for a model that was read

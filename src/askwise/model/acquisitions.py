@@ -20,6 +20,7 @@ class AcquisitionReport:
     probability: Doubles  # of the prediction
     tests: list[tuple[str, ...]]  # in the order bought
     index: Any = None  # of the frame it was made from
+    belief: dict[Any, Doubles] | None = None  # by class, where class probabilities are the answer
 
     def __len__(self) -> int:
         return len(self.cost)
@@ -28,6 +29,8 @@ class AcquisitionReport:
         return f"AcquisitionReport({len(self)} cases, mean cost {np.mean(self.cost):.4g})"
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with the columns cost, prediction, probability and tests."""
-        columns = {"cost": self.cost, "prediction": self.prediction, "probability": self.probability, "tests": self.tests}
+        """A pandas DataFrame with the columns cost, prediction, probability and tests; where class probabilities are the answer,
+        also those of all classes, such as `probability ill`."""
+        each = {f"probability {name}": p for name, p in (self.belief or {}).items()}
+        columns = {"cost": self.cost, "prediction": self.prediction, "probability": self.probability, **each, "tests": self.tests}
         return import_pandas().DataFrame(columns, index=self.index)

@@ -88,6 +88,7 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
         "cost_unit": str(costs.smallest_unit),
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
+        "rule": model.rule,
         "points": [{**p.shown, "prefix": p.prefix, "cap": p.cap, "breadth": p.breadth} for p in model.points],
         "scale": None if model.family is None else model.family.scale.to_dict(),
         "trained_for": model.trained_for.to_dict(),
@@ -130,6 +131,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
         schema=schema,
         encoding=Encoding.from_dict(card["encoding"]),
         loss=arrays["loss"],
+        rule=file_checks.scoring_rule(card["rule"]),
         at_once=tuple(card["at_once"]),
         points=_points(arrays, card["points"], schema, encoder is not None),
         trained_for=Budget.from_dict(card["trained_for"]),
@@ -188,10 +190,10 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, encoder: Any) 
     must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
     if "heads.0.weight" in weights:
         file_checks.check_stack(weights, schema)
-        return Stack(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema))
+        return Stack(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), rule=card["rule"])
     trunks = None
     if encoder is not None:
         from askwise.family.network import own_trunks
 
         trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), encoder, weights)
-    return Family(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), trunks)
+    return Family(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), trunks, card["rule"])

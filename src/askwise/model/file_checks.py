@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from askwise.core.cases import Cases
 from askwise.core.costs import COUNTED, _circle
 from askwise.core.labels import LONGEST_LABEL
 from askwise.core.problem import Problem, Schema
+from askwise.core.scoring import RULES
 from askwise.errors import StateError
+from askwise.model import alternatives, purchases
 from askwise.model.model import LearnedModel
-from askwise.model.purchases import fits
 from askwise.stack.belief import LEARNERS
 from askwise.stack.inference import head_sizes
 from askwise.stack.trees import TreeArrays
@@ -40,6 +42,12 @@ def fraction(text: Any) -> Fraction:
     if not isinstance(text, str) or not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
         raise StateError(f"{text!r:.40} is not an amount of money")
     return Fraction(text)
+
+
+def scoring_rule(word: Any) -> str | None:
+    """The rule by which beliefs were judged, if they were."""
+    must(word is None or (isinstance(word, str) and word in RULES), "the scoring rule is known")
+    return None if word is None else str(word)
 
 
 def class_names(names: Any, sort: Any) -> tuple[Any, ...]:
@@ -74,7 +82,8 @@ def check_arrays(arrays: Arrays, schema: Schema, own_encoder: bool) -> None:
             raise StateError(f"{name!r} is {array.dtype} of shape {array.shape}, and should have shape {shape}")
     if not own_encoder:
         dimensions = {name: 2 if name.endswith(".weight") or name in MATRICES else 1 for name in arrays}
-        dimensions |= {name: 3 for name in arrays if name.startswith("family/heads.")}  # several heads side by side
+        side_by_side = re.compile(r"family/(heads|networks)\.\d+\.")
+        dimensions |= {name: 3 for name in arrays if side_by_side.match(name)}
         must(all(arrays[name].ndim == n for name, n in dimensions.items()), "arrays have the right dimensions")
 
 
@@ -109,9 +118,34 @@ def check_stack(weights: Arrays, schema: Schema) -> None:
     if "linear" in learners:
         must(weights["linear.main"].shape == (C + F, K) and weights["linear.bias"].shape == (K,), "the linear model fits")
         must("linear.by_set" not in weights or weights["linear.by_set"].shape == (F, C * K), "the linear model fits its sets")
-    heads, (inputs, outputs) = [weights[f"heads.{i}.weight"].shape for i in range(3)], head_sizes(schema)
-    alike = len({shape[0] for shape in heads}) == 1 and (heads[0][2], heads[1][2]) == (heads[1][1], heads[2][1])
-    must(alike and (heads[0][1], heads[2][2]) == (inputs, outputs), "the value heads fit the tests")
+    if "networks" in learners:
+        shown = [weights[f"networks.{kind}.source"] for kind in ("bins", "sines") if f"networks.{kind}.source" in weights]
+        must(all(x.dtype.kind == "i" and bool(((x >= 0) & (x < C)).all()) for x in shown), "networks look at columns that exist")
+        must(
+            all(
+                len(value) == len(weights[f"{name.rsplit('.', 1)[0]}.source"])
+                for name, value in weights.items()
+                if name.startswith(("networks.bins.", "networks.sines."))
+            ),
+            "the features of the networks fit",
+        )
+        check_layers(weights, "networks.", C + sum(map(len, shown)) + F, K)
+    check_layers(weights, "heads.", *head_sizes(schema))
+
+
+def check_layers(weights: Arrays, name: str, inputs: int, outputs: int) -> None:
+    """Networks side by side: each layer fits the one before it."""
+    layers = [key for key in weights if key.startswith(name) and key.removeprefix(name)[0].isdigit()]
+    depth = len(layers) // 2
+    must(
+        1 < depth < MOST_DEPTH and set(layers) == {f"{name}{i}.{p}" for i in range(depth) for p in ("weight", "bias")},
+        "layers are complete",
+    )
+    shapes = [weights[f"{name}{i}.weight"].shape for i in range(depth)]
+    must(all(a[2] == b[1] for a, b in pairwise(shapes)) and len({shape[0] for shape in shapes}) == 1, "layers fit each other")
+    must((shapes[0][1], shapes[-1][2]) == (inputs, outputs), "the networks fit the tests and classes")
+    biases = [weights[f"{name}{i}.bias"].shape for i in range(depth)]
+    must(biases == [(shape[0], 1, shape[2]) for shape in shapes], "layers fit their biases")
 
 
 def check(model: LearnedModel) -> None:
@@ -119,7 +153,8 @@ def check(model: LearnedModel) -> None:
     _check_names(model)
     _check_costs(model)
     _check_facts(model.facts)
-    must(fits(model), "the shares of bought tests are valid")
+    must(purchases.fits(model), "the shares of bought tests are valid")
+    must(alternatives.fits(model), "the figures of other policies are valid")
     _check_points(model)
     _rehearse(model)
 
@@ -140,6 +175,8 @@ def _check_costs(model: LearnedModel) -> None:
     must(min(costs.own.min(), costs.setup.min(initial=0)) >= 0 and 0 <= costs.total < COUNTED, "costs are 0 or more")
     must(_circle(costs.sources) is None, "no test is computed from itself")
     must(bool(np.isfinite(loss).all() and (loss >= 0).all() and loss.any()), "losses are 0 or more")
+    wrong = loss.max(1, keepdims=True) * (1 - np.eye(len(loss)))
+    must(model.rule is None or (model.family is not None and np.array_equal(loss, wrong)), "the losses fit the scoring rule")
     must(type(model.seed) is int and 0 <= model.seed < 2**63, "the seed is a whole number of 64 bits")
     must(len(model.at_once) == model.schema.n_classes and are_numbers(model.at_once), "the values of the classes are numbers")
 
@@ -177,7 +214,8 @@ def _rehearse(model: LearnedModel) -> None:
     known = np.stack([np.zeros(schema.n_tests, bool), np.ones(schema.n_tests, bool)])
     values = np.zeros((2, len(schema.columns)), np.float32)
     external = None if schema.external_needs is None else np.zeros(2, np.int64)
-    problem = Problem(schema, values, None, None, known, model.loss, None, external, None)
+    external_belief = None if external is None or model.rule is None else np.full((2, schema.n_classes), 1 / schema.n_classes)
+    problem = Problem(schema, values, None, None, known, model.loss, None, external, None, model.rule, external_belief)
     state = Cases.start(problem, np.arange(2), model.cap).observe()
     shared = None if model.family is None else model.family.weights
     # points of a family that differ only in their limits are the same network

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from askwise import cluster
 from askwise.core.budget import Budget
 from askwise.core.parameters import OneOf, checked
 from askwise.core.problem import Problem
 from askwise.errors import Doubt, InputError
 from askwise.family.config import FamilyConfig
+from askwise.model.alternatives import to_facts
 from askwise.paper.config import TrainConfig
 from askwise.stack.config import StackConfig
 from askwise.training.checkpoint_checks import seconds_before
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from askwise.training.result import TrainingResult
 
 CONFIGS: dict[str, Any] = {"stack": StackConfig, "family": FamilyConfig, "paper": TrainConfig}
+ALGORITHMS = ("auto", *CONFIGS)
+STACK_TESTS, STACK_ROWS = 64, 50_000  # tables of up to so many tests and training rows are for the stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +38,39 @@ class Learned:
     facts: dict[str, Any]
 
 
-def check(algorithm: Any, config: Any) -> None:
+def check(algorithm: Any, config: Any, engine: Any) -> None:
     """Before anything is learned."""
-    checked(algorithm, OneOf(*CONFIGS), "algorithm")
-    if config is not None and not isinstance(config, CONFIGS[algorithm]):
-        right = CONFIGS[algorithm].__name__
-        raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {right}")
+    checked(algorithm, OneOf(*ALGORITHMS), "algorithm")
+    if cluster.checked(engine) != cluster.LOCAL and algorithm not in ("auto", "stack"):
+        raise InputError(f"the engine is {engine!r}, but algorithm {algorithm!r} learns in one process; leave the engine out")
+    right = (StackConfig, FamilyConfig) if algorithm == "auto" else (CONFIGS[algorithm],)
+    if config is not None and not isinstance(config, right):
+        names = " or a ".join(each.__name__ for each in right)
+        raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {names}")
+
+
+def chosen(algorithm: str, problem: Problem, config: Any, network: Any) -> str:
+    """The algorithm that 'auto' stands for: the one whose settings are given; else the stack for tables, and the family where
+    there are many tests, as in pictures, very many rows, or a network of the user's own."""
+    if algorithm != "auto":
+        return algorithm
+    if config is not None:
+        return "stack" if isinstance(config, StackConfig) else "family"
+    small = problem.schema.n_tests <= STACK_TESTS and len(problem) <= STACK_ROWS
+    return "stack" if network is None and small else "family"
 
 
 def learn(
     algorithm: str, problem: Problem, validation: Problem, budget: Budget, config: Any, seed: int, restarts: int, **options: Any
 ) -> Learned:
     """Trains so many times and keeps the best on validation rows. `options`: those that all algorithms' `run` have, such as
-    `encoder`, `time_limit`, `callback`, `resume` and `save`."""
+    `encoder`, `time_limit`, `callback`, `resume` and `save`, and for the stack `engine` and `n_jobs`."""
     callback, resume = options.get("callback"), options.get("resume")
+    algorithm = chosen(algorithm, problem, config, options.get("encoder"))
     if algorithm == "stack" and options.pop("encoder", None) is not None:
         raise InputError("a network of your own is given, which algorithm 'stack' has no place for; leave algorithm= out")
+    if algorithm != "stack":  # it has one network, which learns here
+        options = {name: value for name, value in options.items() if name not in ("engine", "n_jobs")}
     config = config or CONFIGS[algorithm].for_size(len(problem), problem.schema.n_tests)
     if isinstance(callback, Progress):
         # the time limit of the paper's algorithm is that of each part of a training
@@ -70,6 +91,7 @@ def learn(
         "versions": versions(),
         "stopped": best.stopped,
         "measured_on": best.measured_on,
+        "measured": to_facts(best.measured, best.points),
         "records": [
             [r.step, r.lam, (r.train or r.validation).cost, r.validation.loss, r.validation.accuracy] for r in best.history
         ],

@@ -24,6 +24,7 @@ from askwise.core.parameters import checked
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
 from askwise.core.problem import Problem, Schema
 from askwise.core.rows import known_mask
+from askwise.core.scoring import RULES
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.family.inference import Family
@@ -59,6 +60,7 @@ class LearnedModel:
     external: Any = None  # an existing classifier, fitted or `Recorded`
     encoder: Encoder | None = None  # of the user's own
     family: Family | None = None  # one set of weights for all points, at any tradeoff and any hard budget
+    rule: str | None = None  # the scoring rule by which beliefs were judged; None: decisions were, by `loss`
 
     @cached_property
     def blend(self) -> Blend:
@@ -186,7 +188,7 @@ class LearnedModel:
         schema, costs = self.schema, self.schema.costs
         card = (schema.columns, schema.tests, schema.classes, costs.smallest_unit, self.known, self.seed, self.encoding.to_dict())
         points = [(p.lam, p.prefix, p.cost, p.loss, p.cap, p.breadth) for p in self.points]
-        digest = hashlib.sha256(repr((*card, points)).encode())
+        digest = hashlib.sha256(repr((*card, points, *([] if self.rule is None else [self.rule]))).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
         weights = [weights[name] for weights in sets for name in sorted(weights)]
         for part in (self.loss, schema.owner, costs.own, costs.setup, costs.member, costs.sources, *weights):
@@ -199,11 +201,11 @@ class LearnedModel:
         for name in self.encoding.strange(values):
             why = f"no value of column {name!r} in these rows occurred in training, so the column tells nothing here"
             warnings.warn(f"{why}; check that the values are written as in training", Doubt, stacklevel=3)
-        external = answers(self.external, X, self.schema, values, self.encoding.columns)
+        external = answers(self.external, X, self.schema, values, self.encoding.columns, rule=self.rule)
         there, tests = self.schema.present(values), self.schema.tests
         masks = [known_mask(each, tests, there, len(values)) for each in (self.known or None, known) if each is not None]
         mask = np.any(masks, axis=0) if masks else None
-        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids).with_loss(self.loss)
+        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids, loss=self.rule).with_loss(self.loss)
 
     def predict(self, X: Any, known: Any = None, ids: Any = None) -> Array:
         """The decisions."""
@@ -224,18 +226,25 @@ class LearnedModel:
         arms = zip((self.policy.first, self.policy.second), limits, (~second, second), strict=True)
         return by_row([rollout(problem, arm, limit, np.flatnonzero(who)) for arm, limit, who in arms if who.any()])
 
+    def report(self, problem: Problem) -> Report:
+        """What it does on cases whose classes are known, with the probabilities with which it decides."""
+        done = self.rollout(problem)
+        return Report(problem, replace(done, belief=self.belief(problem, done)))
+
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:
         """Buys and decides, case by case."""
-        costs, decisions, chances, tests = [], [], [], []
+        costs, decisions, beliefs, tests = [], [], [], []
         for block, done in self._blocks(self.problem(X, known=known, ids=ids)):
             costs.append(done.cost)
             decisions.append(done.decision)
-            chances.append(np.take_along_axis(self.belief(block, done), done.decision[:, None], 1)[:, 0])
+            beliefs.append(self.belief(block, done))
             tests += Report(block, done).sequences
         cost = self.schema.costs.money(np.concatenate(costs))
-        prediction = np.array(self.schema.classes)[np.concatenate(decisions)]
+        decision, belief = np.concatenate(decisions), np.concatenate(beliefs)
+        prediction, chances = np.array(self.schema.classes)[decision], np.take_along_axis(belief, decision[:, None], 1)[:, 0]
         index = getattr(X, "index", None) if hasattr(X, "columns") else None
-        return AcquisitionReport(cost, prediction, np.concatenate(chances), tests, index)
+        by_class = None if self.rule is None else dict(zip(self.schema.classes, belief.T, strict=True))
+        return AcquisitionReport(cost, prediction, chances, tests, index, by_class)
 
     def _blocks(self, problem: Problem, rows: int = 65_536) -> Iterator[tuple[Problem, Episodes]]:
         """Some cases at a time: the decisions of all of them could take more memory than the data."""
@@ -243,10 +252,11 @@ class LearnedModel:
             block = problem.take(slice(i, i + rows))
             yield block, self.rollout(block)
 
-    def belief(self, problem: Problem, done: Episodes, chunk: int = 4096) -> Doubles:
+    def belief(self, problem: Problem, done: Episodes, policy: Policy | None = None, chunk: int = 4096) -> Doubles:
         """N, K: the class probabilities with which each case was decided: those of cases as they come or, by the paper's
-        algorithm with class weights, of the weighted cases."""
+        algorithm with class weights, of the weighted cases. `policy`: the one that was followed, unless it is the model's."""
         out = np.empty((len(done.row), self.schema.n_classes))
+        following = policy or self._precise
         shared = None if self.family is None else self.family.values(0.0, np.float64)  # the same at every tradeoff
         for i in range(0, len(out), chunk):
             part = slice(i, i + chunk)
@@ -254,14 +264,10 @@ class LearnedModel:
             if shared is not None:
                 out[part] = shared.believe(state.values, state.mask)
             else:
-                values = self._precise.values(state)
+                values = following.values(state)
                 assert values is not None
                 out[part] = self.believed(values)
-        if problem.external is not None:  # what the existing classifier says is believed
-            last = done.action[done.first + done.length - 1]
-            asked = (last == self.schema.n_classes) & (done.decision != out.argmax(1))
-            out[asked] = np.eye(self.schema.n_classes)[done.decision[asked]]
-        return out
+        return Cases(problem, done.row, done.mask, None).believed(out, done.action[done.first + done.length - 1])
 
     def believed(self, q: Array) -> Doubles:
         """B, K: by the paper's algorithm, class probabilities from the values of the classes."""
@@ -269,23 +275,36 @@ class LearnedModel:
 
     @property
     def loss_scale(self) -> float:
-        """The mean of the largest loss of a case, see `Problem.loss_scale`."""
+        """What losses were divided by in training, see `Problem.loss_scale`."""
         return float(self.facts["loss_scale"])
 
     @property
     def weighted(self) -> bool:
-        """Errors are not all alike, so accuracy is not what it was trained for."""
-        return not np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
+        """Decisions are judged and errors are not all alike, so accuracy is not what it was trained for."""
+        return self.rule is None and not self._alike
+
+    @property
+    def _alike(self) -> bool:
+        return np.array_equal(self.loss, 1 - np.eye(self.schema.n_classes))
+
+    @property
+    def judged_by_loss(self) -> bool:
+        """What it was trained for is a loss, and not the accuracy: mistakes are not all alike, or beliefs are judged."""
+        return self.rule is not None or self.weighted
 
     @property
     def objective(self) -> str:
-        """What training was about, in words: where mistakes are not all alike it is not the accuracy."""
+        """What training was about, in words: where mistakes are not all alike, or beliefs are judged, it is not the accuracy."""
+        if self.rule is not None:
+            return f"{'' if self._alike else 'weighted '}{RULES[self.rule]}"
         if not self.weighted:
             return "accuracy"
         return "loss" if abs(self.loss_scale - 1) < 1e-9 else "loss / scale"
 
     def objective_value(self, loss: float, accuracy: float) -> float:
         """The same as a number."""
+        if self.rule is not None:
+            return loss
         return loss / self.loss_scale if self.weighted else accuracy
 
 

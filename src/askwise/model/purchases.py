@@ -1,13 +1,14 @@
-"""What a model does with its money: how often each test is bought, and the most common paths, for every point of its frontier.
+"""What a model does with its money, for every point of its frontier: how often each test is bought, the most common paths, and
+how it ends.
 
-Measured on validation rows at the end of a fit and kept among the model's facts, since a model file holds no cases.
+Measured on held-out rows at the end of a fit and kept among the model's facts, since a model file holds no cases.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from askwise.core.sampling import some_rows
 from askwise.evaluation import Report, mixed
 from askwise.frontier.point import Point
 from askwise.model.model import LearnedModel
+from askwise.model.outcomes import Outcomes, outcomes_of
 
 Follow = Callable[[Point, int | None], Report]
 ROWS = 1000  # enough for shares that are shown in whole per cents
@@ -32,6 +34,7 @@ class Usage:
     rows: int  # on which they were measured
     bought: dict[str, float]  # by test
     paths: list[tuple[tuple[str, ...], float]]  # tests in the order bought, the most common first
+    outcomes: Outcomes | None = None
 
 
 def measure_usage(model: LearnedModel, problem: Problem, held_out: Follow | None = None, seed: int = 0) -> dict[str, Any]:
@@ -39,7 +42,8 @@ def measure_usage(model: LearnedModel, problem: Problem, held_out: Follow | None
     sample = problem.take(some_rows(len(problem), ROWS, seed))
 
     def on_sample(point: Point, limit: int | None) -> Report:
-        return Report(sample, rollout(sample, model.arm(point), limit))
+        done = rollout(sample, model.arm(point), limit)
+        return Report(sample, replace(done, belief=model.belief(sample, done, model.arm(point, np.float64))))
 
     index = {test: i for i, test in enumerate(model.schema.tests)}
     points = []
@@ -53,6 +57,7 @@ def measure_usage(model: LearnedModel, problem: Problem, held_out: Follow | None
         common = often.most_common(PATHS)
         points.append(
             {
+                **outcomes_of(report).to_facts(),
                 "bought": [round(share, 4) for share in report.bought.values()],
                 "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 4)] for tests, n in common],
             }
@@ -82,19 +87,34 @@ def usage(model: LearnedModel) -> Usage | None:
             path = tuple(names[t] for t in numbers)
             paths[path] = paths.get(path, 0.0) + share * often
     common = sorted(((path, often) for path, often in paths.items() if often > 0), key=lambda pair: -pair[1])
-    return Usage(recorded["rows"], bought, common[:PATHS])
+    ends = _ends([recorded["points"][i] for i in (blend.first, blend.second)])
+    return Usage(recorded["rows"], bought, common[:PATHS], ends[0].mixed(ends[1], blend.share) if ends else None)
+
+
+def _ends(points: list[dict[str, Any]]) -> list[Outcomes]:
+    """How it ended at each of the points; nothing where a file does not tell."""
+    return [Outcomes.from_facts(point) for point in points] if all("recall" in point for point in points) else []
 
 
 def fits(model: LearnedModel) -> bool:
     """Whether what a file says about its usage can be read; files come from anywhere."""
-    recorded, F = model.facts.get("usage"), model.schema.n_tests
+    recorded, F, K = model.facts.get("usage"), model.schema.n_tests, model.schema.n_classes
     if recorded is None:
         return True
+    ends = _ends(recorded["points"])
     shares = [s for p in recorded["points"] for s in (*p["bought"], *(often for _, often in p["paths"]))]
+    shares += [s for end in ends for each in end.classes for s in (each.recall, *(each.bought or ()))]
+    shares += [s for end in ends for each in end.bins for s in (each.probability, each.share)]
+    counts = [n for end in ends for each in end.classes for n in (each.cases, each.error)]
+    counts += [each.cases for end in ends for each in end.bins]
     numbers = [t for p in recorded["points"] for tests, _ in p["paths"] for t in tests]
     return (
         isinstance(recorded["rows"], int)
         and all(len(p["bought"]) == F for p in recorded["points"])
+        and all(len(end.classes) == K and end.about in (None, *range(K)) for end in ends)
+        and all(len(each.bought) == F for end in ends for each in end.classes if each.bought is not None)
+        and all(each.cases > 0 for end in ends for each in end.bins)
+        and all(isinstance(n, (int, float)) and 0 <= n < float("inf") for n in counts)
         and all(isinstance(s, (int, float)) and 0 <= s <= 1 for s in shares)
         and all(type(t) is int and 0 <= t < F for t in numbers)
     )

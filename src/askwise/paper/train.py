@@ -25,6 +25,7 @@ from askwise.core.episode import Replayed, advance, measure, replay, rollout
 from askwise.core.policy import Exploring, Greedy, random_policy
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import some_rows
+from askwise.errors import InputError
 from askwise.paper.config import TrainConfig
 from askwise.paper.lagrangian import LambdaController, controller_for
 from askwise.paper.memory import Batch, Memory
@@ -52,6 +53,9 @@ class Trainer:
     def __init__(
         self, problem: Problem, validation: Problem, budget: Budget, config: TrainConfig, seed: int = 0, encoder: Encoder = dense
     ) -> None:
+        if problem.rule is not None:
+            only = f"loss is {problem.rule!r}, but the paper's algorithm learns what classes are worth, not how probable they are"
+            raise InputError(f"{only}; use another algorithm, or a loss matrix")
         self.rows, self.validation = problem.trainable(), validation.labelled()
         fill = config.fill_gaps and missingness.go_with_class(problem)
         self.problem = missingness.filled(problem, seed) if fill else problem  # that is learned from

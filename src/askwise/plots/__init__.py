@@ -9,12 +9,27 @@ cost_score: curves and points in the plane of cost and score
 training: how a training went
 maps: how often each test is bought and when, by class or by pixel
 tree: the paths that cases take
+ends: how often cases of each class are decided rightly, and how far probabilities can be trusted
 """
 
 from askwise.plots.canvas import inline, save
 from askwise.plots.cost_score import frontier, frontiers, targets
+from askwise.plots.ends import calibration, recall
 from askwise.plots.maps import bought, pixels
 from askwise.plots.training import areas, progress
 from askwise.plots.tree import paths
 
-__all__ = ["areas", "bought", "frontier", "frontiers", "inline", "paths", "pixels", "progress", "save", "targets"]
+__all__ = [
+    "areas",
+    "bought",
+    "calibration",
+    "frontier",
+    "frontiers",
+    "inline",
+    "paths",
+    "pixels",
+    "progress",
+    "recall",
+    "save",
+    "targets",
+]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from askwise.evaluation import Report
 
 INK, SOFT, FAINT = "#222222", "#777777", "#bbbbbb"
-BLUE, RED = "#0072B2", "#D55E00"
+BLUE, ORANGE, RED = "#0072B2", "#E69F00", "#D55E00"
 # Okabe and Ito's colours, which colour-blind people can tell apart; for classes, in their order
-COLOURS = (BLUE, "#E69F00", "#009E73", RED, "#CC79A7", "#56B4E9", "#F0E442")
+COLOURS = (BLUE, ORANGE, "#009E73", RED, "#CC79A7", "#56B4E9", "#F0E442")
 # what is written into a file beside the picture would change with the day and the version
 LEFT_OUT: dict[str, dict[str, Any]] = {".png": {"Software": None}, ".svg": dict.fromkeys(["Date", "Creator", "Format", "Type"])}
 

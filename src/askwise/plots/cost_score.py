@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.errors import InputError
-from askwise.plots.canvas import BLUE, COLOURS, FAINT, INK, RED, SOFT, empty, legend, limit_of, money, tidy
-from askwise.plots.models import curve, frontier_parts, model_of, works_at
+from askwise.frontier.hull import staircase
+from askwise.plots.canvas import BLUE, COLOURS, FAINT, INK, ORANGE, RED, SOFT, empty, legend, limit_of, money, tidy
+from askwise.plots.models import Again, curve, frontier_parts, model_of, works_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +37,8 @@ def frontier(
     best: tuple[float, float] | None = None,
     errors: ArrayLike | None = None,
     cases: int | None = None,
+    others: Mapping[str, Any] | None = None,
+    again: Again | None = None,
 ) -> Figure:
     """The plane of cost and score: all snapshots, the chosen ones joined, and what they must be compared with.
 
@@ -43,9 +46,11 @@ def frontier(
     indices of those that validation selects. The rest is measured on test cases: `prior` is the score of deciding at once,
     `everything` the cost of all tests and the score with them (None if it was not measured),
     `best` the cost and score of the policy for `budget`; `errors` the standard errors of the scores of all points, measured on so
-    many `cases`.
+    many `cases`, which make a band. `others` are (costs, scores) of other policies, by their kind; the line through the first
+    kind joins the best of it. `again` is what the chosen ones come to on other cases.
 
-    `frontier(model)` draws what a model, or a fitted classifier, says of itself; `frontier(model, problem)` with test points.
+    `frontier(model)` draws what a model, or a fitted classifier, says of itself; `frontier(model, problem)` also what it comes to
+    on the cases of the problem.
     """
     model = model_of(points_validation)
     if model is not None:
@@ -54,18 +59,28 @@ def frontier(
         name = "chosen" if chosen is None else "prior" if prior is None else "everything"
         raise InputError(f"{name} is missing; give it beside the points, or give a model or a fitted classifier alone")
     snapshots, (total, full) = _Snapshots.of(points_validation, points_test, chosen), everything
+    compared = {name: tuple(np.asarray(v, float) for v in points) for name, points in (others or {}).items()}
     figure, axes = _plane(score, unit)
-    right = _cost_axis(axes, np.r_[snapshots.validation_cost, snapshots.cost, [best[0]] if best else []], total)
+    far = np.concatenate(
+        [snapshots.validation_cost, snapshots.cost, *(x for x, _ in compared.values()), [best[0]] if best else []]
+    )
+    right = _cost_axis(axes, far, total)
     matter = [prior, *snapshots.score[snapshots.chosen].tolist(), *([best[1]] if best else []), *([] if full is None else [full])]
+    matter += [] if again is None else again.score.tolist()
+    if errors is not None:  # the band too
+        matter += (snapshots.score + np.asarray(errors, float))[snapshots.chosen].tolist()
     low = _score_axis(axes, np.r_[snapshots.validation_score, snapshots.score], matter)
-    _draw_snapshots(axes, snapshots, low)
-    _draw_chosen(axes, snapshots, prior, total)
+    _draw_chosen(axes, snapshots, prior, total, cases)
     if errors is not None:
-        words = "one standard error" + ("" if cases is None else f", {cases} cases")
-        x, y, spread = (values[snapshots.chosen] for values in (snapshots.cost, snapshots.score, np.asarray(errors, float)))
-        axes.errorbar(x, y, spread, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=words)
+        _draw_band(axes, snapshots, np.asarray(errors, float))
+    _draw_snapshots(axes, snapshots, low)
+    _draw_others(axes, compared, low)
+    if again is not None:
+        words = f"the same policies on {again.cases:,} test cases"
+        style: dict[str, Any] = {"color": SOFT, "linewidth": 0.9, "linestyle": "--", "marker": "o", "markersize": 3, "capsize": 2}
+        axes.errorbar(again.cost, again.score, again.error, elinewidth=0.6, label=words, **style)
     axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
-    _draw_everything(axes, total, full, f"{total:,.10g} {unit}".strip(), total <= right)
+    _draw_everything(axes, total, full, f"{round(total, 2):,.10g} {unit}".strip(), total <= right)
     _, limit = limit_of(budget)
     if limit is not None and limit <= right:
         axes.axvline(limit, color=RED, linewidth=1, linestyle=(0, (1, 2)), label="_budget")
@@ -98,7 +113,9 @@ class _Snapshots:
 
 
 def _draw_snapshots(axes: Axes, snapshots: _Snapshots, low: float) -> None:
-    """All of them, faintly; how many lie below the picture."""
+    """All of them, faintly; how many lie below the picture. Nothing where all were chosen and are drawn anyway."""
+    if len(snapshots.chosen) == len(snapshots.cost) and not snapshots.on_test:
+        return
 
     def scatter(of: str, x: Doubles, y: Doubles, **style: Any) -> None:
         below = int((y < low).sum())
@@ -110,7 +127,20 @@ def _draw_snapshots(axes: Axes, snapshots: _Snapshots, low: float) -> None:
         scatter("test", snapshots.cost, snapshots.score, marker="o", color=SOFT, linewidths=0, alpha=0.5)
 
 
-def _draw_chosen(axes: Axes, snapshots: _Snapshots, prior: float, total: float) -> None:
+def _draw_others(axes: Axes, others: Mapping[str, Any], low: float) -> None:
+    """Other policies that were measured, by their kind; through the first kind, which is the plainest, goes a line."""
+    for i, (name, (x, y)) in enumerate(others.items()):
+        below = int((y < low).sum())
+        words = name + (f" ({below} lie below)" if below else "")
+        if i == 0:
+            on = staircase(x, y)
+            axes.plot(x[on], y[on], color=ORANGE, linewidth=1.4, linestyle="--", label="_others")
+            axes.scatter(x, y, s=16, marker="s", facecolor="white", edgecolor=ORANGE, linewidths=1.1, zorder=2.5, label=words)
+        else:
+            axes.scatter(x, y, s=16, marker="+x^v"[(i - 1) % 4], color=SOFT, linewidths=0.7, alpha=0.8, label=words)
+
+
+def _draw_chosen(axes: Axes, snapshots: _Snapshots, prior: float, total: float, cases: int | None) -> None:
     """As in `askwise.frontier.metric.curve`: from deciding at once, which can be mixed in, to where more money buys no more."""
     picked = snapshots.chosen
     if not len(picked):
@@ -118,8 +148,15 @@ def _draw_chosen(axes: Axes, snapshots: _Snapshots, prior: float, total: float) 
     last = snapshots.score[picked[snapshots.validation_score[picked].argmax()]]
     x, y = np.r_[0, snapshots.cost[picked], total], np.r_[prior, snapshots.score[picked], last]
     axes.plot(x, y, color=BLUE, linestyle=":", linewidth=1.2, label="_ends")
-    words = "chosen on validation" + (", test cases" if snapshots.on_test else " cases")
-    axes.plot(x[1:-1], y[1:-1], color=BLUE, marker="o", markersize=5, label=words)
+    words = "chosen on validation, test cases" if snapshots.on_test else "the best of all policies"
+    words += "" if cases is None else f", {cases:,} held-out cases"
+    axes.plot(x[1:-1], y[1:-1], color=BLUE, linewidth=2, marker="o", markersize=4.5, zorder=4, label=words)
+
+
+def _draw_band(axes: Axes, snapshots: _Snapshots, errors: Doubles) -> None:
+    """One standard error to either side of the chosen ones."""
+    x, y, spread = (values[snapshots.chosen] for values in (snapshots.cost, snapshots.score, errors))
+    axes.fill_between(x, y - spread, y + spread, color=BLUE, alpha=0.16, linewidth=0, label="± one standard error")
 
 
 def _draw_everything(axes: Axes, total: float, full: float | None, amount: str, inside: bool) -> None:

@@ -47,13 +47,25 @@ def _by_class(report: Report, by: Literal["truth", "decision"] | None) -> Purcha
     return Purchases(*share_and_position(report, group, len(present)), size, names, about, schema, had)
 
 
-def _recorded(model: LearnedModel, by: Any) -> Purchases:
-    """Of all cases together, which is what a model keeps."""
-    if by is not None:
-        raise InputError(f"by is {by!r}, but a model does not keep what is bought by class; give a Report of cases")
+def _together(model: LearnedModel) -> Purchases:
+    """Of all cases of the fit together."""
     usage = used(model)
     share, size = np.array([list(usage.bought.values())]), np.array([usage.rows])
     return Purchases(share, None, size, ["all cases"], "kept apart by the fit", model.schema, known_by_all(model))
+
+
+def _recorded(model: LearnedModel, by: Any) -> Purchases:
+    """Of the cases of the fit: by class where a model keeps that, otherwise together."""
+    ends = used(model).outcomes
+    of = [(k, each) for k, each in enumerate(ends.classes) if each.cases] if ends is not None else []
+    kept = len(of) > 0 and all(each.bought is not None for _, each in of)
+    if by is not None and not (by == "truth" and kept):
+        raise InputError(f"by is {by!r}, but this model does not keep what is bought by that; give a Report of cases")
+    if not kept:
+        return _together(model)
+    share, size = np.array([each.bought for _, each in of]), np.array([round(each.cases) for _, each in of])
+    names = [short(model.schema.classes[k], 16) for k, _ in of]
+    return Purchases(share, None, size, names, "true class", model.schema, known_by_all(model))
 
 
 def bought(report: Any, *, by: Literal["truth", "decision"] | None = None, most: int = 40) -> Figure:
@@ -62,7 +74,7 @@ def bought(report: Any, *, by: Literal["truth", "decision"] | None = None, most:
     By the true class where it is known, otherwise, or if asked for, by the class that was decided. Tests are ordered by how
     often they are bought; at most `most` are shown.
 
-    Of a model or a fitted classifier, instead of a `Report`: how often tests are bought by all cases that the fit kept apart.
+    Of a model or a fitted classifier, instead of a `Report`: how often tests are bought by the cases that the fit kept apart.
     """
     if most < 1:
         raise InputError(f"{most} tests cannot be drawn; it must be 1 or more")
@@ -175,7 +187,7 @@ def pixels(report: Any, shape: tuple[int, int], *, example: int | None = None) -
         raise InputError("example is the number of a case, but a model keeps no cases; give a Report of cases")
     if example is not None and not 0 <= example < n:
         raise InputError(f"there is no case {example}; the report has cases 0 to {n - 1}")
-    often, when = share_and_position(report, np.zeros(n, np.int64), 1) if model is None else _recorded(model, None)[:2]
+    often, when = share_and_position(report, np.zeros(n, np.int64), 1) if model is None else _together(model)[:2]
     share = often[0, schema.owner].reshape(shape)
     position = None if when is None else when[0, schema.owner].reshape(shape)
     panels = 1 + (position is not None) + (example is not None)

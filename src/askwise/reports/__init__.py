@@ -1,5 +1,6 @@
 """What is shown of models and benches, for people.
 
 pages: blocks of a page, as HTML and as Markdown
-model_report: sentences, a table and pictures of a model
+model_report: sentences about a model, and tables as text
+model_page: a page about a model, with pictures
 """

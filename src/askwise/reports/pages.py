@@ -6,16 +6,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib import resources
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-pre{background:#f6f6f6;padding:1rem;overflow-x:auto}svg{max-width:100%;height:auto}h1,h2,h3{font-weight:600;line-height:1.25}
-.wide{overflow-x:auto}table{border-collapse:collapse;margin:.5rem 0 1.5rem}
-caption{text-align:left;font-weight:600;padding:.3rem 0}
-th,td{border:1px solid #bbb;padding:.25rem .6rem;text-align:left;vertical-align:top}thead th{background:#f0f0f0}
-tbody th{font-weight:400}figure{margin:1rem 0}figcaption{color:#444}a{color:#0b5394}
-@media print{body{max-width:none;margin:0;font-size:11px}.wide{overflow:visible}pre{white-space:pre-wrap}
-tr,figure,pre{break-inside:avoid}h2,h3,caption{break-after:avoid}}"""
+LARGER = 1.35  # than it was drawn
+NUMBER = re.compile(r"[<>]? ?[-−]?[\d.,]+( ?± ?[\d.,]+)?( ?%)?|–")
+
+
+@cache
+def style() -> str:
+    """The one sheet of all pages: those of the service, and reports."""
+    return (resources.files("askwise.reports") / "style.css").read_text()
 
 
 class Strong(str):
@@ -30,9 +32,17 @@ class Heading:
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph."""
+    """A paragraph. `lead`: the one that says what the page is about."""
 
     text: str
+    lead: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and figures, side by side."""
+
+    pairs: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -53,21 +63,36 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """`svg` is ours and is not escaped; `words` say what is to be seen to those who cannot see it; `file` is its name where a
-    page only links to it."""
+    """`title` is the line below it; `svg` is ours and is not escaped; `words` say what is to be seen to those who cannot see it;
+    `file` is its name where a page only links to it; `table` has the same numbers."""
 
     title: str
     words: str
     svg: str
     file: str = ""
+    table: Table | None = None
 
 
-Block = Heading | Words | Code | Table | Picture
+@dataclass(frozen=True)
+class Beside:
+    """Two columns, where there is room for two."""
+
+    left: tuple[Block, ...]
+    right: tuple[Block, ...]
+
+
+Block = Heading | Words | Facts | Code | Table | Picture | Beside
 
 
 def html(title: str, blocks: Sequence[Block], *, contents: bool = False) -> str:
     """A whole page, without scripts and without anything from elsewhere; `contents`: with links to its sections."""
-    body = "\n".join(_html(block, f"part-{i}") for i, block in enumerate(blocks))
+    body, inside_card = [], False
+    for i, block in enumerate(blocks):
+        if isinstance(block, Heading) and block.level == 2:  # a section is a card
+            body.append(f"{'</section>' if inside_card else ''}<section class='card' aria-labelledby='part-{i}'>")
+            inside_card = True
+        body.append(_html(block, f"part-{i}"))
+    body.append("</section>" if inside_card else "")
     links = "".join(
         f"<li><a href='#part-{i}'>{escape(b.text)}</a></li>"
         for i, b in enumerate(blocks)
@@ -76,8 +101,10 @@ def html(title: str, blocks: Sequence[Block], *, contents: bool = False) -> str:
     inside = f"<nav aria-label='Contents'><ul>{links}</ul></nav>\n" if contents and links else ""
     return (
         f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
-        f"<meta name='viewport' content='width=device-width, initial-scale=1'><style>{STYLE}</style></head>\n"
-        f"<body><main><h1>{escape(title)}</h1>\n{inside}{body}\n</main></body></html>\n"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'><meta name='color-scheme' content='light dark'>"
+        f"<style>{style()}</style></head>\n<body class='report'><main><h1>{escape(title)}</h1>\n{inside}"
+        + "\n".join(body)
+        + "\n</main></body></html>\n"
     )
 
 
@@ -90,25 +117,45 @@ def _html(block: Block, name: str) -> str:
     if isinstance(block, Heading):
         return f"<h{block.level} id='{name}'>{escape(block.text)}</h{block.level}>"
     if isinstance(block, Words):
-        return f"<p>{escape(block.text)}</p>"
+        return f"<p{' class=lead' if block.lead else ''}>{escape(block.text)}</p>"
+    if isinstance(block, Facts):
+        pairs = "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(figure)}</dd></div>" for what, figure in block.pairs)
+        return f"<dl class='facts'>{pairs}</dl>"
     if isinstance(block, Code):
         return f"<pre tabindex='0'>{escape(block.text)}</pre>"
+    if isinstance(block, Beside):
+        sides = (block.left, "left"), (block.right, "right")
+        inner = ("\n".join(_html(each, f"{name}-{side}-{i}") for i, each in enumerate(of)) for of, side in sides)
+        return "<div class='columns even'>" + "".join(f"<div>{side}</div>" for side in inner) + "</div>"
     if isinstance(block, Picture):
+        numbers = "" if block.table is None else f"<details><summary>The numbers</summary>{_html(block.table, name)}</details>"
         return (
-            f"<figure><div role='img' aria-label='{escape(block.words)}'>{_own_names(block.svg, name)}</div>"
-            f"<figcaption>{escape(block.title)}</figcaption></figure>"
+            f"<figure><div class='picture'{_widest(block.svg)} role='img' aria-label='{escape(block.words)}'>"
+            f"{_own_names(block.svg, name)}</div>"
+            f"<figcaption>{escape(block.title)}</figcaption>{numbers}</figure>"
         )
-    head = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in block.head)
-    rows = "".join(f"<tr>{''.join(_cell(cell, i) for i, cell in enumerate(row))}</tr>\n" for row in block.rows)
+    number = [all(NUMBER.fullmatch(row[i]) for row in block.rows) for i in range(len(block.head))]
+    head = "".join(f"<th scope='col'{_side(number[i])}>{escape(cell)}</th>" for i, cell in enumerate(block.head))
+    rows = "".join(f"<tr>{''.join(_cell(cell, i, number[i]) for i, cell in enumerate(row))}</tr>\n" for row in block.rows)
     return (
         f"<div class='wide' role='region' tabindex='0' aria-label='{escape(block.title)}'><table><caption>{escape(block.title)}"
         f"</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>"
     )
 
 
-def _cell(text: str, i: int) -> str:
+def _widest(svg: str) -> str:
+    """A picture takes the room there is, but its letters do not get much larger than those of the text."""
+    width = re.match(r'<svg[^>]*? width="([\d.]+)pt"', svg)
+    return "" if width is None else f" style='max-width:{LARGER * float(width[1]):.0f}pt'"
+
+
+def _side(number: bool) -> str:
+    return " class='right'" if number else ""
+
+
+def _cell(text: str, i: int, number: bool) -> str:
     inner = f"<strong>{escape(text)}</strong>" if isinstance(text, Strong) else escape(text)
-    return f"<td>{inner}</td>" if i else f"<th scope='row'>{inner}</th>"
+    return f"<td{_side(number)}>{inner}</td>" if i else f"<th scope='row'{_side(number)}>{inner}</th>"
 
 
 def _own_names(svg: str, name: str) -> str:
@@ -133,11 +180,16 @@ def _markdown(block: Block) -> str:
         return f"{'#' * block.level} {escaped(block.text)}"
     if isinstance(block, Words):
         return escaped(block.text)
+    if isinstance(block, Facts):
+        return "\n".join(f"- {escaped(what)}: {escaped(figure)}" for what, figure in block.pairs)
     if isinstance(block, Code):
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
         return f"{fence}\n{block.text}\n{fence}"
+    if isinstance(block, Beside):
+        return "\n\n".join(map(_markdown, (*block.left, *block.right)))
     if isinstance(block, Picture):
-        return f"![{escaped(block.words)}]({block.file})\n\n{escaped(block.title)}"
+        parts = [f"![{escaped(block.words)}]({block.file})"] if block.file else []
+        return "\n\n".join([*parts, escaped(block.title), *([] if block.table is None else [_markdown(block.table)])])
     rows = [[f"**{escaped(c)}**" if isinstance(c, Strong) else escaped(c) for c in row] for row in (block.head, *block.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(block.head), *rows[1:])]
     return "\n".join([f"{escaped(block.title)}:\n", *lines])

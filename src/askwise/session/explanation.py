@@ -11,6 +11,7 @@ import numpy as np
 from askwise.core.arrays import Array, Bools, Ints
 from askwise.core.cases import State
 from askwise.core.policy import Constant, ValueView
+from askwise.core.scoring import expected_losses
 from askwise.frontier.point import Point
 from askwise.model.model import LearnedModel
 from askwise.session.partial_case import PartialCase
@@ -41,12 +42,14 @@ class StepExplainer:
         self.risk: Array  # B, K: expected loss of each decision now
         if view.belief is not None:
             self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
-            self.risk = self.belief @ model.loss
+            self.risk = expected_losses(self.belief, model.loss, model.rule)
         else:
             self.belief = model.believed(view.q)
             self.risk = -view.q[:, : model.schema.n_classes] * model.loss_scale
         self.best = self.risk.argmin(1)  # decision now, and its loss
         self.now = np.minimum.reduce(self.risk, 1)
+        if model.rule is not None:  # the belief loses the same, whatever class is named
+            self.risk = np.repeat(self.now[:, None], model.schema.n_classes, 1)
 
     def asked(self, i: int, test: int) -> Step:
         """Case i goes on with a test."""
@@ -100,9 +103,10 @@ class StepExplainer:
 
     def _weighed(self, i: int, decision: int) -> str:
         """Why the decision need not be the likeliest class, where mistakes are not all alike."""
-        if not self.model.weighted:
-            return ""
         classes, likeliest = self.model.schema.classes, int(self.belief[i].argmax())
+        if not self.model.weighted:
+            heavier = f"; {classes[decision]} weighs more here than {classes[likeliest]}, which is more likely"
+            return "" if self.model.rule is None or likeliest == decision else heavier
         although = "" if likeliest == decision else f", although {classes[likeliest]} is more likely"
         return f"; mistakes weigh differently here, and {classes[decision]} has the least expected loss{although}"
 
@@ -171,7 +175,8 @@ class StepExplainer:
             return f"{first.test} is free, so it is asked before tests that cost something"
         if first.gain is None:
             return f"{first.test} is next in the order that every case follows here"
-        saves = f"{first.test} is expected to save {first.gain:.3g} of loss beyond its cost"
+        loss = "loss" if self.model.rule is None else self.model.objective
+        saves = f"{first.test} is expected to save {first.gain:.3g} of {loss} beyond its cost"
         if others:
             saves += f"; {', '.join(f'{o.test} {o.gain:.3g}' for o in others)}"
         return saves if self.view.coming is None else f"{LACKS}; {saves}"

@@ -8,10 +8,14 @@ trees: boosted trees as arrays, without LightGBM
 belief: class probabilities from a stack of learners
 inference: a trained stack without torch: what each action is worth
 folds: which rows each member learns from
-learners: trees and linear models of any set of tests
+states: which tests the states hold that learners see
+side_by_side: networks of equal size, trained together
+networks: networks of any set of tests
+learners: the same by trees and linear models; all learners of a member
+members: the learners of a member as a job, which any process can do
+engines: members fitted several at a time, here or on a cluster
 weights: how much each learner counts
 pool: states with the beliefs in them and after each of some tests
-heads: value heads side by side
 train: a training, a step at a time
 measure: policies measured on rows that their members have not seen
 run: one training under the driver, and what it comes to

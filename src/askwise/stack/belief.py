@@ -10,36 +10,38 @@ that they also say how sure the learners may be.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from askwise.components.numpy_layers import AveragedNetworks
 from askwise.core.arrays import Array
-from askwise.family.forward import softmax, softplus
+from askwise.family.forward import piecewise_linear, softmax, softplus
 from askwise.stack.config import DESIGN
 from askwise.stack.trees import TreeArrays
 
-LEARNERS = ("trees", "linear")
-Scores = Callable[[Any, Any], Any]  # values and known, both B, C -> B, K
+LEARNERS = ("trees", "linear", "networks")
 
 
 class StackedBelief:
-    """p(y | what is held), from the weights of a stack. `tree_scores`: another way to the scores of its trees."""
+    """p(y | what is held), from the weights of a stack."""
 
-    def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any, tree_scores: Scores | None = None) -> None:
+    def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any) -> None:
         self.owner, self.dtype = owner, dtype
         self.prior = weights["prior"].astype(dtype)
         self.shift = weights["shift"].astype(dtype)  # log of how much more the learners have seen of each class
         self.learners: list[tuple[Array, Callable[[Any, Any, Any], Any]]] = []
         if "weight.trees" in weights:
-            scores = tree_scores or self._trees(TreeArrays.of(_part(weights, "trees.")))
+            trees = TreeArrays.of(_part(weights, "trees."))
+            scores = partial(trees.scores, classes=len(self.prior))
             self.learners.append((weights["weight.trees"].astype(dtype), lambda x, known, mask: scores(x, known)))
         if "weight.linear" in weights:
             linear = Linear(_part(weights, "linear."), len(self.prior), dtype)
             self.learners.append((weights["weight.linear"].astype(dtype), linear))
-
-    def _trees(self, trees: TreeArrays) -> Scores:
-        return lambda x, known: trees.scores(x, known, len(self.prior))
+        if "weight.networks" in weights:
+            networks = Networks(_part(weights, "networks."), owner, dtype)
+            self.learners.append((weights["weight.networks"].astype(dtype), networks))
 
     def logits(self, values: Any, mask: Any) -> list[Any]:
         """B, K of each learner, as if classes were as frequent as they are."""
@@ -82,6 +84,48 @@ class Linear:
         if self.by_set is not None:
             z = z + ((held @ self.by_set) * x[:, self.column]) @ self.adds
         return z
+
+
+class ColumnFeatures:
+    """How columns are shown to networks: x no further from 0 than a limit and, where there are any, quantile bins (F5) and sines
+    (F6) of it, each only where the column is held; and the mask."""
+
+    def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any) -> None:
+        self.bins, self.sines = (
+            tuple(weights[f"{kind}.{name}"] for name in names) if f"{kind}.source" in weights else None
+            for kind, names in (("bins", ("source", "low", "slope")), ("sines", ("source", "rate", "phase")))
+        )
+        sources = [kind[0] for kind in (self.bins, self.sines) if kind is not None]
+        self.owner, self.dtype = np.concatenate([owner, *(owner[source] for source in sources)]), dtype
+
+    def columns(self, values: Any) -> Any:
+        """B, E."""
+        parts = [values.clip(-DESIGN.value_limit, DESIGN.value_limit)]
+        if self.bins is not None:
+            source, low, slope = self.bins
+            parts.append(piecewise_linear(values[:, source], low, slope))
+        if self.sines is not None:
+            source, rate, phase = self.sines
+            parts.append(np.sin(values[:, source] * rate + phase))
+        return np.concatenate(parts, 1, dtype=self.dtype)
+
+    def masked(self, columns: Any, mask: Any) -> Any:
+        """B, E + F."""
+        held = mask.astype(self.dtype)
+        return np.concatenate([columns * held[:, self.owner], held], 1)
+
+
+class Networks:
+    """The mean logits of networks."""
+
+    def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any) -> None:
+        self.features = ColumnFeatures(weights, owner, dtype)
+        layers = {name: value for name, value in weights.items() if name[0].isdigit()}
+        self.mean = AveragedNetworks(layers, dtype)
+
+    def __call__(self, values: Any, known: Any, mask: Any) -> Any:
+        x = np.where(known, values, np.float32(0))
+        return self.mean(self.features.masked(self.features.columns(x), mask))
 
 
 def _part(weights: Mapping[str, Array], prefix: str) -> dict[str, Array]:

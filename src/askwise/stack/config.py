@@ -43,10 +43,35 @@ class StackConfig(StateSettings):
     """Learning rate of the trees."""
     tree_rounds: Size = 200
     """Rounds of boosting, unless held-out states are predicted best before."""
-    most_trees: Size = 1_500
+    most_trees: Size = 800
     """Trees of all members together: one decision must stay fast."""
     ridge: Amount = 1.0
     """Penalty on the coefficients of the linear model."""
+
+    networks: Size = 2
+    """Networks of each member."""
+    network_steps: Size = 3_000
+    """Gradient steps of the networks, unless held-out states are predicted best long before."""
+    network_width: Size = 128
+    """Width of their hidden layers."""
+    network_depth: Size = 3
+    """How many hidden layers they have."""
+    network_batch: Size = 128
+    """States of each in a step."""
+    network_rate: Amount = 2e-3
+    """Learning rate of the networks."""
+    network_decay: Amount = 1e-2
+    """Weight decay of the networks."""
+    network_dropout: Share = 0.2
+    """Share of hidden units that are left out in each step, where columns are shown as they are."""
+    network_bins: Size = 16
+    """Quantile bins of a column, where these are shown too."""
+    network_frequencies: Size = 8
+    """Sines and as many cosines of a column, where these are shown too."""
+    network_checks: Size = 12
+    """How often held-out states tell whether the networks overfit."""
+    network_trial: Size = 6
+    """Whether bins and sines are shown is tried with this part of the steps."""
 
     value_steps: Size = 2_000
     """Gradient steps of the value heads."""
@@ -71,9 +96,33 @@ class StackConfig(StateSettings):
     explore_share: Share = 0.15
     """Share of steps at which a visited state is left by any test, so that it is known what follows."""
 
+    calibration_rows: Count = 500
+    """Rows that are followed at each tradeoff, at most, to calibrate forecasts; 0: all."""
+    calibration_ridge: Amount = 1e-3
+    """How strongly the calibration keeps to the forecasts as they are."""
+
+    @classmethod
+    def quick(cls) -> StackConfig:
+        """Settings for trying things out: a fit of a small table in seconds, which is not as good as it could be."""
+        return cls(
+            folds=3,
+            tree_rounds=30,
+            leaves=8,
+            networks=1,
+            network_steps=150,
+            network_width=32,
+            value_steps=150,
+            pool_rows=500,
+            pool_states=1_500,
+            growths=1,
+            calibration_rows=100,
+        )
+
     @classmethod
     def for_size(cls, rows: int, tests: int) -> StackConfig:
         """Settings for a table of this size."""
         leaves = 8 if rows < 1_000 else 31 if rows < 5_000 else 63
         steps = min(max(4 * rows, 200), 2_000)
-        return cls(leaves=leaves, states_per_row=20 if rows < 1_000 else 8, value_steps=steps)
+        network_steps = 1_000 if rows < 1_000 else 3_000 if rows < 10_000 else 6_000 if rows < 20_000 else 15_000
+        states = 20 if rows < 1_000 else 8
+        return cls(leaves=leaves, states_per_row=states, value_steps=steps, network_steps=network_steps)

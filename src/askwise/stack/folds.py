@@ -81,6 +81,7 @@ def joined(first: Problem, second: Problem) -> Problem:
         "known": both("known", tests(False)),
         "weight": both("weight", np.ones),
         "external": both("external", None),
+        "external_belief": both("external_belief", None),
         "ids": both("ids", None) if first.ids is not None and second.ids is not None else None,
     }
     return replace(first, **fields)

@@ -1,6 +1,6 @@
 """A trained stack without torch: what each action is worth in a state, at any tradeoff and any hard budget.
 
-    D = min_k Σ_y p_y ℓ̃(y, k)                          loss of deciding now, p from the stack
+    D = min_k Σ_y p_y ℓ̃(y, k)                          loss of deciding now, p from the stack; for scoring rules see (F9)
     𝒞 = the first n legal tests of the static order      n: breadth
     r = mean of the value heads of [summary of p, x ⊙ m, m, φ, a, breadth]
     V_i = D + r_i,   G = min_{i ∈ 𝒞} (V_i + c̃_i) + r_β   buy if G + ε < D
@@ -10,12 +10,13 @@ Symbols are those of the family's README, and so is what becomes of these predic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from askwise.components.numpy_layers import AveragedNetworks
 from askwise.core.arrays import Array, Doubles
 from askwise.core.cases import State
 from askwise.core.policy import Greedy
@@ -25,15 +26,17 @@ from askwise.family.config import DESIGN as FAMILY
 from askwise.family.forward import Prediction, belief_summary, softplus
 from askwise.family.inference import Family, PredictedValues, PrefixValues
 from askwise.frontier.point import Point
-from askwise.stack.belief import Scores, StackedBelief
+from askwise.stack.belief import StackedBelief
 from askwise.stack.config import DESIGN
+
+Believe = Callable[[Any, Any], Any]  # values, 0 where unknown (B, C), and mask (B, F) -> B, K
 
 
 @dataclass(frozen=True, eq=False)
 class Stack(Family):
     """What one training learned: a policy for every tradeoff, every budget and every breadth."""
 
-    tree_scores: Scores | None = None  # another way to the scores of its trees, that of LightGBM
+    beliefs: Believe | None = None  # another way to its beliefs, one that remembers them
 
     def values(self, lam: float, dtype: Any = np.float32, breadth: int = DESIGN.breadths[-1]) -> StackValues:
         return StackValues(self, lam, breadth, dtype)
@@ -53,11 +56,12 @@ class StackValues(PredictedValues):
 
     def __init__(self, stack: Stack, lam: float, breadth: int, dtype: Any = np.float32) -> None:
         weights = stack.weights
-        super().__init__(stack.scale, lam, stack.loss, weights["calibration"], dtype)
+        super().__init__(stack, lam, dtype)
         self.alone, self.breadth, self.owner = stack.alone, breadth, stack.owner
         self.order, self.rank = np.argsort(stack.rank), stack.rank
-        self.believe_in = StackedBelief(weights, stack.owner, dtype, stack.tree_scores)
-        self.heads = Heads(weights, dtype)
+        self.believe_in = stack.beliefs or StackedBelief(weights, stack.owner, dtype)
+        heads = {name.removeprefix("heads."): value for name, value in weights.items() if name.startswith("heads.")}
+        self.heads = AveragedNetworks(heads, dtype)
 
     def believe(self, values: Array, mask: Array) -> Array:
         """B, K: class probabilities."""
@@ -67,7 +71,7 @@ class StackValues(PredictedValues):
     def predict(self, state: State) -> Prediction:
         """Belief, candidates, and what is to be expected of each."""
         belief = self.believe(state.values, state.mask)
-        class_losses = belief @ self.loss
+        class_losses = self.expected_losses(belief)
         decision_loss = class_losses.min(1, keepdims=True)
         assert state.test_cost is not None
         lam = np.full_like(state.test_cost[:, 0], self.lam)
@@ -94,27 +98,6 @@ class StackValues(PredictedValues):
             cost_to_come=scaled_cost[rows, best] + cost_bound * softplus(out[:, F + 2] - FAMILY.cost_offset),
             external_value=out[:, F + 3] if out.shape[1] > F + 3 else None,
         )
-
-
-class Heads:
-    """The mean of the value heads: two hidden layers with ReLU each, side by side."""
-
-    def __init__(self, weights: Mapping[str, Array], dtype: Any) -> None:
-        layers = [(weights[f"heads.{i}.weight"].astype(dtype), weights[f"heads.{i}.bias"].astype(dtype)) for i in range(3)]
-        (first, bias), *others = layers  # M, in, out; M, 1, out
-        self.first = np.ascontiguousarray(first.transpose(1, 0, 2).reshape(first.shape[1], -1)), bias.reshape(-1)
-        self.others, self.width = others, first.shape[2]
-
-    def __call__(self, inputs: Any) -> Any:
-        """B, outputs."""
-        (first, bias), ((second, second_bias), (third, third_bias)) = self.first, self.others
-        hidden = np.maximum(inputs @ first + bias, 0)
-        members = len(second)
-        out = 0
-        for i in range(members):
-            part = hidden[:, i * self.width : (i + 1) * self.width]
-            out = out + np.maximum(part @ second[i] + second_bias[i, 0], 0) @ third[i] + third_bias[i, 0]
-        return out / np.asarray(members, inputs.dtype)
 
 
 def head_sizes(schema: Schema) -> tuple[int, int]:

@@ -1,52 +1,48 @@
-"""Learners of the classes from any set of tests: boosted trees and a linear model. Rows are seen several times, with other tests.
+"""Learners of the classes from any set of tests: boosted trees, a linear model and networks.
 
-Rows count by what is at stake in them, as everywhere with boosted trees. `shift` undoes it in the logits.
+Rows are seen several times, with other tests, and count by what is at stake in them, as everywhere with boosted trees. `shift`
+undoes that in the logits.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch.nn import functional
 
 from askwise.components.boosting import boost, loss_scales, row_weights
-from askwise.core.arrays import Array, Arrays, Bools, Floats, Ints
+from askwise.components.torch_state import own_torch
+from askwise.core.arrays import Array, Arrays, Ints
 from askwise.core.problem import Problem
-from askwise.family.states import StateSampler
 from askwise.stack.config import DESIGN, StackConfig
+from askwise.stack.networks import fit_networks
+from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import from_lightgbm
 
 HELD_OUT_STATES = 6_000  # on which it is seen when trees are enough
+TREE_TIME = 0.4  # of the time of a member; networks take the rest
 LINEAR_STATES = 20_000  # from which the linear model is learned, at most
-STATES_OF_A_ROW = 30  # at most, except where that is decided by a setting
 
 
-@dataclass(frozen=True, eq=False)
-class StateMaker:
-    """Draws states of rows: which tests they hold."""
-
-    problem: Problem
-    sampler: StateSampler
-
-    def masks(self, row: Ints, rng: np.random.Generator) -> Bools:
-        """B, F: a set of tests for each row; what is free is among them."""
-        mask = self.sampler.prefixes(self.problem, row, rng)
-        self.sampler.take_free(self.problem, row, mask, np.zeros_like(mask))
-        return mask
-
-    def with_nan(self, row: Ints, mask: Bools) -> Floats:
-        """B, C: values, NaN where they are not known."""
-        known = self.problem.schema.by_column(mask)
-        return np.where(known, self.problem.X[row], np.float32(np.nan))
-
-
-def some_of(rows: Ints, states: int, rng: np.random.Generator) -> Ints:
-    """About so many rows: each as often as the others, but not ever so often, or some of them."""
-    if len(rows) >= states:
-        return rng.permutation(rows)[:states]
-    return np.tile(rows, max(1, min(round(states / len(rows)), STATES_OF_A_ROW)))
+def fit_member(
+    maker: StateMaker,
+    learned: Ints,
+    held_out: Ints,
+    features: Arrays,
+    config: StackConfig,
+    members: int,
+    seed: int,
+    threads: int,
+    seconds: float,
+) -> Arrays:
+    """All learners of one member of a stack, from the rows that it learns from; the others tell when to stop. The result depends
+    on nothing else, so that members can be fitted anywhere, in any order. features: how networks see columns, see `networks`."""
+    trees = fit_trees(maker, learned, held_out, config, members, seed, threads, TREE_TIME * seconds)
+    with own_torch(seed):
+        linear = fit_linear(maker, learned, config, seed)
+        networks = fit_networks(maker, learned, held_out, features, config, seed, (1 - TREE_TIME) * seconds)
+    parts = {"trees": trees, "linear": linear, "networks": networks}
+    return {f"{kind}.{name}": value for kind, part in parts.items() for name, value in part.items()}
 
 
 def fit_trees(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -16,16 +17,17 @@ from askwise.core.measures import Measure, Tally
 from askwise.core.problem import Problem
 from askwise.core.sampling import hash_cases, some_rows
 from askwise.evaluation import Report
+from askwise.family.calibration import Followed
 from askwise.family.candidates import caps_of
+from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import GrowingMeasurement
-from askwise.frontier.hull import useful
-from askwise.frontier.point import Point
-from askwise.stack.belief import Scores
+from askwise.frontier.hull import hull, useful
+from askwise.frontier.point import KINDS, Point
 from askwise.stack.config import DESIGN
-from askwise.stack.inference import Stack
+from askwise.stack.inference import Believe, Stack
 
-MOST_REMEMBERED = 3_000_000  # scores of trees
+MOST_REMEMBERED = 3_000_000  # beliefs
 
 
 class StackCandidate(NamedTuple):
@@ -41,19 +43,19 @@ class StackCandidate(NamedTuple):
         return Point(self.lam, measure, prefix=self.prefix, cap=self.cap, breadth=breadth)
 
 
-class RememberedScores:
-    """Scores of trees that are computed once for each state: policies at neighbouring tradeoffs visit the same ones.
+class RememberedBeliefs:
+    """Beliefs that are computed once for each state: policies at neighbouring tradeoffs visit the same ones.
 
     States are known by a hash of 64 bits.
     """
 
-    def __init__(self, scores: Scores) -> None:
-        self.scores = scores
+    def __init__(self, believe: Believe) -> None:
+        self.believe = believe
         self.key, self.place = np.zeros(0, np.uint64), np.zeros(0, np.int64)  # sorted by key
         self.kept: Array | None = None
 
-    def __call__(self, values: Array, known: Array) -> Array:
-        key = hash_cases(np.concatenate([np.where(known, values, np.float32(0)), np.packbits(known, 1)], 1, dtype=np.float32))
+    def __call__(self, values: Array, mask: Array) -> Array:
+        key = hash_cases(np.concatenate([values, np.packbits(mask, 1)], 1, dtype=np.float32))
         unique, first, back = np.unique(key, return_index=True, return_inverse=True)
         at = np.searchsorted(self.key, unique)
         there = np.zeros(len(unique), bool)
@@ -61,12 +63,12 @@ class RememberedScores:
         there[inside] = self.key[at[inside]] == unique[inside]
         if not there.all():
             which = first[~there]
-            new = np.asarray(self.scores(values[which], known[which]), np.float32)
+            new = np.asarray(self.believe(values[which], mask[which]), np.float32)
             if self.kept is None:
                 self.kept = new[:0]
             if len(self.kept) and len(self.kept) + len(new) > MOST_REMEMBERED:  # all is forgotten
                 self.kept, self.key, self.place = new[:0], self.key[:0], self.place[:0]
-                return self(values, known)
+                return self(values, mask)
             self.place = np.insert(self.place, at[~there], len(self.kept) + np.arange(len(new)))
             self.key = np.insert(self.key, at[~there], unique[~there])
             self.kept = np.concatenate([self.kept, new])
@@ -101,9 +103,21 @@ class HeldOut:
         assert total is not None
         return total
 
+    def followed(self, scale: Scale, rows: int, seed: int, measuring: MeasuringConfig) -> Iterator[list[Followed]]:
+        """What calibrates the forecasts: some rows at several tradeoffs and under several hard budgets, by members that have not
+        seen them."""
+        chosen, costs = self.rows[some_rows(len(self.rows), rows, seed)], self.problem.schema.costs
+        breadths = breadths_for(self.problem.schema.n_tests)
+        lams = np.geomspace(scale.high, scale.low, measuring.forecasts + 1)[1:].tolist()
+        caps = caps_of(self.problem.schema, scale, measuring)[:: -(-measuring.caps // measuring.forecasts)]
+        for i, (lam, cap) in enumerate([*((lam, None) for lam in lams), *((0.0, cap) for cap in caps if cap < costs.total)]):
+            parts = [(member, np.intersect1d(chosen, own)) for member, own in self.parts]
+            breadth = breadths[-1 - i % len(breadths)]
+            yield [Followed(member.values(lam, breadth=breadth), cap, own) for member, own in parts if len(own)]
+
     def report(self, point: Point, limit: int | None) -> Report:
         """What a point of the frontier comes to, case by case, on all of these rows."""
-        done = [rollout(self.problem, member.follow(point), limit, own) for member, own in self.parts]
+        done = [rollout(self.problem, member.follow(point), limit, own, beliefs=True) for member, own in self.parts]
         rows, whole = np.sort(self.rows), by_row(done)
         return Report(self.problem.take(rows), replace(whole, row=np.arange(len(rows))))
 
@@ -131,9 +145,19 @@ def candidates_for(
     return tries
 
 
+def best_of_each_kind(points: Sequence[Point]) -> list[int]:
+    """What there is to compare with: without a hard budget, the hull of every kind of policy, and all tests for everybody."""
+    best: set[int] = set()
+    for kind in KINDS:
+        own = [i for i, p in enumerate(points) if p.cap is None and p.kind == kind]
+        best |= {own[i] for i in hull([points[i].cost for i in own], [-points[i].loss for i in own]).tolist()}
+    everything = [i for i, p in enumerate(points) if p.cap is None and p.prefix is not None]
+    return sorted(best | {max(everything, key=lambda i: points[i].prefix or 0)})
+
+
 @dataclass(eq=False)
 class StackFrontier:
-    """The measurement at the end: everything on some rows, and what could be followed on all others."""
+    """The measurement at the end: everything on some rows, and what could be followed or compared with on all others."""
 
     held_out: HeldOut
     stack: Stack
@@ -141,23 +165,36 @@ class StackFrontier:
     seed: int
     measuring: MeasuringConfig
 
-    def points(self, first: int) -> tuple[list[Point], list[Point]]:
-        """Those that were measured without a hard budget, and those that some budget could follow, by rising cost."""
+    def points(self, seconds_left: Callable[[], float]) -> tuple[list[Point], list[Point]]:
+        """Those that were measured without a hard budget, and those that some budget could follow, by rising cost; on as many
+        rows as the time allows."""
         rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
         costs = self.held_out.problem.schema.costs
         work = GrowingMeasurement(costs, [partial(self.held_out.tally, c) for c in self.candidates], rows)
-        work.go_on(first, range(len(self.candidates)))
+        first, everything = self.measuring.first_rows, range(len(self.candidates))
+        if seconds_left() < math.inf:
+            work.go_on(self.measuring.fewest_rows, everything)
+            half = max(seconds_left(), 0.0) / 2
+            first = min(first - self.measuring.fewest_rows, int(half / max(sum(work.paces.values()), 1e-9)))
+        if first > 0:
+            work.go_on(first, everything)
         at_once = next(i for i, c in enumerate(self.candidates) if c.prefix == 0)
 
         def following(which: Sequence[int]) -> list[int]:
             points = [self.candidates[i].point(work.measure(i)) for i in which]
             slack = [p.measure.loss_error / 2 for p in points]
             on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], slack)
-            return sorted({which[i] for i in on.tolist()} | {at_once})
+            return sorted({which[i] for i in (*on.tolist(), *best_of_each_kind(points))} | {at_once})
 
         left = following(range(len(self.candidates)))
         while work.used < len(rows):
-            work.go_on(self.measuring.part_rows, left)
+            pace = self.measuring.safety * sum(work.paces[i] for i in left)  # seconds for a row
+            n = self.measuring.part_rows
+            if seconds_left() < n * pace:
+                n = int(max(seconds_left(), 0.0) / pace)
+            if n < self.measuring.least_part_rows:
+                break
+            work.go_on(n, left)
             left = following(left)
         points = {i: self._costed(self.candidates[i].point(work.measure(i))) for i in left}
         every = list(points.values())

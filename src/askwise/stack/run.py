@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
+from askwise.cluster import LOCAL
 from askwise.components.static_order import elimination_order
 from askwise.core import missingness
 from askwise.core.budget import Budget
@@ -16,23 +17,28 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
 from askwise.errors import StateError
+from askwise.family import calibration
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import area_of
 from askwise.frontier.point import Point
+from askwise.stack.belief import StackedBelief
 from askwise.stack.config import StackConfig
+from askwise.stack.engines import member_fitting
 from askwise.stack.folds import Folds, joined
 from askwise.stack.inference import Stack
-from askwise.stack.measure import HeldOut, RememberedScores, StackCandidate, StackFrontier, breadths_for, candidates_for
+from askwise.stack.measure import HeldOut, RememberedBeliefs, StackCandidate, StackFrontier, breadths_for, candidates_for
+from askwise.stack.members import MemberTime
 from askwise.stack.train import StackTrainer
-from askwise.stack.trees import TreeArrays
-from askwise.training.checkpoint import TrainingState, part
+from askwise.training.checkpoint import TrainingState
 from askwise.training.checkpoint_checks import same_run, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
 from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResult
 
-TREE_TIME, VALUE_TIME = 0.25, 0.3  # shares of a time limit: for the trees of all members, and for the value heads
+MEMBER_TIME, TRIAL_TIME = 0.3, 0.04  # shares of a time limit: all members, and the trial of how their networks see columns
+POOL_TIME, VALUE_TIME = 0.06, 0.17  # the beliefs of the first states of the pool, and the value heads
 MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
 INTERIM_ROWS = 300
+HURRIED_ROWS = 100  # that calibrate forecasts where there is a time limit
 
 
 class StackTraining:
@@ -92,13 +98,16 @@ def run(
     *,
     time_limit: float | None = None,
     threads: int = 1,
+    engine: str = LOCAL,
+    n_jobs: int | None = 1,
     resume: TrainingState | None = None,
     save: Callable[[TrainingState], None] | None = None,
     save_every: float = 0.0,
     callback: Callable[[InterimMeasurement], None] | None = None,
 ) -> TrainingResult[Stack]:
     """Trains on the rows of both problems, and measures on all rows that some members have not seen; with many rows these are the
-    validation rows. `save`, `save_every`, `callback` and `resume` are as in the driver."""
+    validation rows. Members are fitted by so many processes of this machine (None: as many as pay) or, with another `engine`, on
+    a cluster. `save`, `save_every`, `callback` and `resume` are as in the driver."""
     if resume is not None:
         same_run(resume[1].get("run"), {"algorithm": "stack"})
     clock = Clock(time_limit, 0.0 if resume is None else seconds_before(resume[1]))
@@ -117,21 +126,29 @@ def run(
         order = resume[0]["order"]
         if sorted(order.tolist()) != list(range(problem.schema.n_tests)):
             raise StateError("the checkpoint is damaged: its order does not have every test once")
-    seconds = math.inf if time_limit is None else TREE_TIME * time_limit / folds.members
-    trainer = StackTrainer(learn, folds, order, config, seed, lacking, threads, min(seconds, 1e9))
+    of_each = threads if n_jobs == 1 or folds.members == 1 else 1  # where members share the cores
+    trainer = StackTrainer(learn, folds, order, config, seed, lacking, of_each)
     training = StackTraining(trainer, rows, clock)
     if resume is not None:
         with taking_over():
             trainer.load(*resume)
             training.records = [InterimMeasurement.from_dict(record) for record in resume[1]["records"]]
     clock.reserved = 0.0
-    stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
-    while not trainer.ready:  # however short the time
-        trainer.advance()
-    stack, held_out = trainer.stack(), held_out_rows(trainer, rows)
+    seconds = math.inf if time_limit is None else MEMBER_TIME * time_limit * len(trainer.missing) / folds.members
+    if time_limit is not None:
+        trainer.trial_seconds, trainer.pool_seconds = TRIAL_TIME * time_limit, POOL_TIME * time_limit
+    with closing(member_fitting(engine, n_jobs, MemberTime(seconds))) as trainer.fitting:
+        stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
+        while not trainer.ready:  # however short the time
+            trainer.advance()
+    held_out = held_out_rows(trainer, rows)
+    followed_rows = config.calibration_rows if time_limit is None else min(config.calibration_rows, HURRIED_ROWS)
+    runs = held_out.followed(trainer.scale, followed_rows, seed, MEASURING)
+    trainer.common["calibration"] = calibration.fitted(rows, runs, config.calibration_ridge)
+    stack = trainer.stack()
     cap = None if budget is None else budget.cap(problem.schema.costs)
     tries = candidates_for(rows, stack, cap, MEASURING.final_lams, MEASURING)
-    measured, kept = StackFrontier(held_out, remembering(stack), tries, seed, MEASURING).points(MEASURING.first_rows)
+    measured, kept = StackFrontier(held_out, remembering(stack), tries, seed, MEASURING).points(lambda: clock.left)
 
     def policy(point: Point) -> Policy:
         lam = trainer.scale.high if point.prefix is not None else point.lam
@@ -152,19 +169,16 @@ def run(
 
 
 def held_out_rows(trainer: StackTrainer, rows: Problem) -> HeldOut:
-    """Rows as they are, with the members that have not seen them. Their trees remember what they have computed."""
+    """Rows as they are, with the members that have not seen them. Their beliefs are remembered."""
     remembered: dict[int, Stack] = {}
     parts = []
     for b, h, own in trainer.folds.parts:
         member = trainer.member(b, h)
         first = remembered.setdefault(b, remembering(member))
-        parts.append((replace(member, tree_scores=first.tree_scores), own))
+        parts.append((replace(member, beliefs=first.beliefs), own))
     return HeldOut(rows, parts)
 
 
 def remembering(stack: Stack) -> Stack:
-    """The same, whose trees remember what they have computed."""
-    if "weight.trees" not in stack.weights:
-        return stack
-    trees = TreeArrays.of(part(dict(stack.weights), "trees."))
-    return replace(stack, tree_scores=RememberedScores(partial(trees.scores, classes=len(stack.loss))))
+    """The same, which remembers its beliefs."""
+    return replace(stack, beliefs=RememberedBeliefs(StackedBelief(stack.weights, stack.owner, np.float32)))

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import copy
 import math
+import time
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askwise.components.networks import soft_update, weights_of
+from askwise.components.networks import soft_update
 from askwise.components.torch_state import own_random_numbers, own_torch
 from askwise.core.arrays import Array, Arrays, Bools, Doubles, Floats, Ints
 from askwise.core.episode import replay, rollout
 from askwise.core.policy import Exploring
 from askwise.core.problem import Problem
+from askwise.core.scoring import expected_losses
 from askwise.family import losses
 from askwise.family.conditions import Scale, costs_alone, log_prior
 from askwise.family.config import DESIGN as FAMILY
@@ -30,15 +33,18 @@ from askwise.family.states import LiveCases, Observation, StateSampler
 from askwise.stack.belief import LEARNERS, StackedBelief, held_share
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
-from askwise.stack.heads import ValueHeads
 from askwise.stack.inference import Stack, head_inputs, head_sizes, next_in_order
-from askwise.stack.learners import StateMaker, fit_linear, fit_trees, shift, some_of
+from askwise.stack.learners import shift
+from askwise.stack.members import MemberFitting, MemberTask, MemberTime, OneByOne
 from askwise.stack.pool import Pool
+from askwise.stack.side_by_side import SideBySide
+from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import TreeArrays, joined
 from askwise.stack.weights import fit_weights
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
 from askwise.training.checkpoint_checks import same_run
 
+PROBED, FEWEST_STATES = 200, 1_000  # states whose beliefs are timed, and with which the pool begins however short the time
 WEIGHT_STATES = 20_000  # from which the weights of the learners are learned, about
 
 
@@ -69,24 +75,26 @@ class StackTrainer:
         seed: int = 0,
         lacking: Doubles | None = None,
         threads: int = 1,
-        seconds: float = math.inf,
+        fitting: MemberFitting | None = None,
     ) -> None:
         self.problem, self.folds, self.config, self.seed = problem.trainable(), folds, config, seed
-        self.order, self.rank, self.threads = order, np.argsort(order), threads
-        self.seconds = seconds  # that the trees of each member may take
+        self.order, self.rank = order, np.argsort(order)
         self.schema, self.scale, self.alone = problem.schema, Scale.of(problem), costs_alone(problem.schema)
         self.rng = np.random.default_rng(seed)
         lacking = np.zeros(len(order)) if lacking is None else lacking
         self.sampler = StateSampler(self.schema, self.scale, self.rank, config, lacking)
         self.maker = StateMaker(self.problem, self.sampler)
-        self.loss = torch.from_numpy(problem.loss / problem.loss_scale).float()
+        self.task, self.fitting = MemberTask(self.maker, folds, config, seed, threads), fitting or OneByOne(MemberTime())
+        self.loss = (problem.loss / problem.loss_scale).astype(np.float32)
         self.common: Arrays = {"prior": log_prior(problem), "shift": shift(problem), "calibration": uncalibrated()}
+        self.trial_seconds = self.pool_seconds = math.inf  # for how networks see columns, and for the beliefs of the pool
         self.members: list[Arrays] = []  # the learners of each
+        self.early: dict[int, Arrays] = {}  # and of members that were fitted before their turn
         self.pool = Pool(self.problem, self.rank, config.successors, self._held_out_belief)
         self.step, self.done, self.grown = 0, 0.0, 0
         inputs, outputs = head_sizes(self.schema)
         with own_torch(seed):
-            self.network = ValueHeads(folds.heads, inputs, config.value_width, outputs)
+            self.network = SideBySide(folds.heads, inputs, config.value_width, 2, outputs)
             self.torch_rng = torch.get_rng_state()
         self.mean = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = torch.optim.AdamW(
@@ -105,13 +113,17 @@ class StackTrainer:
         return any(name.startswith("weight.") for name in self.common)
 
     def advance(self) -> None:
-        """The learners of one member, the weights of the learners, the pool, or a gradient step of the value heads."""
-        if len(self.members) < self.folds.members:
-            self._fit_member(len(self.members))
+        """How networks see columns, the learners of a member or several, the weights of the learners, the pool, or a gradient
+        step of the value heads."""
+        if self.task.features is None:
+            self.task = self.task.with_features(self.trial_seconds)
+        elif len(self.members) < self.folds.members:
+            self._fit_members()
         elif not self.ready:
             self._fit_weights()
         elif not len(self.pool.row):
-            row = some_of(self._pool_rows(), self.config.pool_states, self.rng)
+            rows = self._pool_rows()
+            row = some_of(rows, self._affordable_states(rows), self.rng)
             self.pool.add(row, self.maker.masks(row, self.rng), None, self.rng)
         else:
             if self.progress * (self.config.growths + 1) >= self.grown + 1:
@@ -127,14 +139,15 @@ class StackTrainer:
 
     # ------------------------------------------------------------------ the belief
 
-    def _fit_member(self, k: int) -> None:
-        learned, held_out = self.folds.learned(k), np.flatnonzero(self.folds.belief == k)
-        seed = 1_000 * self.seed + k
-        trees = fit_trees(self.maker, learned, held_out, self.config, self.folds.members, seed, self.threads, self.seconds)
-        with own_random_numbers(self):
-            linear = fit_linear(self.maker, learned, self.config, seed)
-        arrays = {f"trees.{name}": value for name, value in trees.items()}
-        self.members.append({**arrays, **{f"linear.{name}": value for name, value in linear.items()}})
+    def _fit_members(self) -> None:
+        self.early |= self.fitting(self.task, self.missing)
+        while (learners := self.early.pop(len(self.members), None)) is not None:
+            self.members.append(learners)
+
+    @property
+    def missing(self) -> list[int]:
+        """Members that are still to be fitted."""
+        return [k for k in range(len(self.members), self.folds.members) if k not in self.early]
 
     def _fit_weights(self) -> None:
         row = some_of(self.folds.held_out, WEIGHT_STATES, self.rng)
@@ -179,6 +192,16 @@ class StackTrainer:
             return self.rng.choice(rows, min(most, len(rows)), p=share / share.sum())
         return self.rng.permutation(rows)[:most]
 
+    def _affordable_states(self, rows: Ints) -> int:
+        """With how many states the pool begins: fewer where there is a time limit and beliefs take long."""
+        config, probe = self.config, rows[:PROBED]
+        if math.isinf(self.pool_seconds):
+            return config.pool_states
+        began = time.monotonic()
+        self._held_out_belief(probe, self.maker.masks(probe, self.rng))
+        each = (time.monotonic() - began) / len(probe) * (1 + min(config.successors, self.schema.n_tests))
+        return min(config.pool_states, max(FEWEST_STATES, int(self.pool_seconds / max(each, 1e-9))))
+
     def _grow(self) -> None:
         """States that the present policies visit, at random tradeoffs and budgets, with some exploration."""
         config, first, visited = self.config, self.schema.first_test, []
@@ -197,7 +220,8 @@ class StackTrainer:
                 steps = replay(self.problem, done.row, done.padded, done.length, cap)
                 visited.append((steps.cases.row, steps.cases.mask, steps.action - first))
         row, mask, taken = (np.concatenate([f[i] for f in visited]) for i in range(3))
-        pick = self.rng.permutation(len(row))[: config.pool_states // 2]
+        most = config.pool_states if math.isinf(self.pool_seconds) else len(self.pool.row)
+        pick = self.rng.permutation(len(row))[: most // 2]
         row, mask, taken = row[pick], mask[pick], taken[pick]
         self.sampler.take_free(self.problem, row, mask, np.zeros_like(mask))
         self.pool.add(row, mask, np.where(taken >= 0, taken, self.order[0]), self.rng)
@@ -231,9 +255,9 @@ class StackTrainer:
             parts = best_value, view.final_loss[at], view.later_cost_share[at]
             loss = loss + losses.best_loss(*parts, _at(target, is_best), observed.cost_bound[at])
         if view.external_value is not None:
-            assert self.problem.external is not None
-            lost = self.loss[observed.labels, torch.from_numpy(self.problem.external[row])]
-            loss = loss + losses.external_loss(view.external_value, lost, observed.bill(live.lam, self.scale))
+            lost = torch.from_numpy(self.problem.external_losses[row] / self.scale.loss_scale).float()
+            bill = observed.bill(live.lam, self.scale)
+            loss = loss + losses.external_loss(view.external_value, lost, bill, self.problem.rule)
         for group in self.optimiser.param_groups:
             group["lr"] = config.value_rate * FamilyConfig.rate_factor(self.progress)
         self.optimiser.zero_grad()
@@ -264,9 +288,9 @@ class StackTrainer:
         key = self.rng.random(test.shape) + 2 * np.take_along_axis(legal, test, 1) + 4 * (test == best[:, None])
         return np.argsort(-key, 1)[:, : self.config.value_tests]
 
-    def _outlook(self, network: ValueHeads, observed: Observation, belief: Floats, breadth: Ints) -> Outlook:
+    def _outlook(self, network: SideBySide, observed: Observation, belief: Floats, breadth: Ints) -> Outlook:
         F, rows, mask = self.schema.n_tests, observed.cases.row, observed.cases.mask
-        decision_loss = (belief @ self.loss.numpy()).min(1, keepdims=True)
+        decision_loss = expected_losses(belief, self.loss, self.problem.rule).min(1, keepdims=True)
         shown = head_inputs(belief, decision_loss, *self._seen(rows, mask))
         one_hot = breadth[:, None] == np.array(DESIGN.breadths)
         asked = observed.conditions, observed.affordable, torch.from_numpy(one_hot.astype(np.float32))
@@ -308,8 +332,7 @@ class StackTrainer:
 
     def member(self, b: int, h: int) -> Stack:
         """The policy of one member of the belief and one head."""
-        heads = _heads(weights_of(self.mean), slice(h, h + 1))
-        return self._stack({**self.common, **self.members[b], **heads})
+        return self._stack({**self.common, **self.members[b], **self._heads(slice(h, h + 1))})
 
     def stack(self) -> Stack:
         """The policy that is used: all members together."""
@@ -320,10 +343,18 @@ class StackTrainer:
         if "weight.linear" in self.common:
             names = [name for name in self.members[0] if name.startswith("linear.")]
             learned |= {name: np.mean([m[name] for m in self.members], 0) for name in names}
-        return self._stack({**self.common, **learned, **_heads(weights_of(self.mean), slice(None))})
+        if "weight.networks" in self.common:
+            layers = {name for name in self.members[0] if name.startswith("networks.") and name.split(".")[1].isdigit()}
+            learned |= {name: value for name, value in self.members[0].items() if name.startswith("networks.")}
+            learned |= {name: np.concatenate([m[name] for m in self.members]) for name in layers}
+        return self._stack({**self.common, **learned, **self._heads(slice(None))})
+
+    def _heads(self, which: slice) -> Arrays:
+        """Some of the value heads, by the names under which they are stored."""
+        return {f"heads.{name}": value[which] for name, value in self.mean.arrays().items()}
 
     def _stack(self, weights: Arrays) -> Stack:
-        return Stack(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone)
+        return Stack(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, rule=self.problem.rule)
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -333,27 +364,28 @@ class StackTrainer:
 
     def state(self) -> TrainingState:
         """Everything the training consists of: arrays, and facts that fit into JSON."""
-        arrays: Arrays = {"order": self.order}
-        for k, learners in enumerate(self.members):
+        arrays: Arrays = {
+            "order": self.order,
+            **{f"features/{name}": value for name, value in (self.task.features or {}).items()},
+        }
+        for k, learners in [*enumerate(self.members), *self.early.items()]:
             arrays |= {f"member/{k}/{name}": value for name, value in learners.items()}
         arrays |= {f"common/{name}": value for name, value in self.common.items()}
         arrays |= {f"pool/{name}": value for name, value in self.pool.state().items()} if len(self.pool.row) else {}
-        facts = {"done": self.done, "grown": self.grown, "members": len(self.members)}
+        facts: dict[str, Any] = {"done": self.done, "grown": self.grown, "trial": self.task.features is not None}
+        facts |= {"members": len(self.members), "early": sorted(self.early)}
         return state_of(self, identity(self, "stack", self.problem, order=self.order.tolist()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the training goes on as if it had never stopped."""
         same_run(facts.get("run"), self.state()[1]["run"])
+        self.task = replace(self.task, features=part(arrays, "features/") if facts["trial"] else None)
         self.members = [part(arrays, f"member/{k}/") for k in range(facts["members"])]
+        self.early = {k: part(arrays, f"member/{k}/") for k in facts["early"]}
         self.common, self.done, self.grown = part(arrays, "common/"), facts["done"], facts["grown"]
         if pool := part(arrays, "pool/"):
             self.pool.load(pool)
         load_shared(self, arrays, facts)
-
-
-def _heads(weights: Arrays, which: slice) -> Arrays:
-    """Some of the value heads, by the names under which they are stored."""
-    return {f"heads.{name.split('.')[1]}.{name.split('.')[0]}": value[which] for name, value in weights.items()}
 
 
 def _at(outcome: Outcome, which: Tensor) -> Outcome:

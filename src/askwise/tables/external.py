@@ -97,15 +97,28 @@ def fitted_on(classifier: Any, names: Sequence[str]) -> list[str]:
 
 
 def answers(
-    external: Any, X: Any, schema: Schema, values: Floats, columns: Sequence[str], rows: Ints | None = None
+    external: Any,
+    X: Any,
+    schema: Schema,
+    values: Floats,
+    columns: Sequence[str],
+    rows: Ints | None = None,
+    rule: str | None = None,
 ) -> Array | None:
-    """What an existing classifier, if there is one, says of each row of the table, or of some, whose encoded `values` these are.
-    Rows that lack something it needs get any class: it is never asked there."""
+    """What an existing classifier, if there is one, says of each row of the table, or of some, whose encoded `values` these are:
+    a class or, under a scoring rule, N, K probabilities. Rows that lack something it needs get any: it is never asked there."""
     if external is None:
         return None
+    classes = None if rule is None else _class_columns(external, schema, rule)
     assert schema.external_needs is not None
     asked = np.flatnonzero(~np.isnan(values)[:, schema.external_needs[schema.owner]].any(1))
     rows_asked = asked if rows is None else rows[asked]
+    if classes is not None:
+        belief = np.full((len(values), schema.n_classes), 1 / schema.n_classes)
+        if len(asked):
+            belief[asked] = 0
+            belief[np.ix_(asked, classes)] = external.predict_proba(_rows_for(external, X, columns, rows_asked))
+        return belief
     decided = np.full(len(values), schema.classes[0], dtype=object)  # as it is: cut to a shorter word it might become a class
     if isinstance(external, Recorded):
         recorded = external.answers(X)
@@ -114,6 +127,23 @@ def answers(
     elif len(asked):
         decided[asked] = np.asarray(external.predict(_rows_for(external, X, columns, rows_asked))).tolist()
     return decided
+
+
+def _class_columns(external: Any, schema: Schema, rule: str) -> Ints:
+    """The number of each class of which an existing classifier tells the probability, in its order."""
+    if isinstance(external, Recorded):
+        only = f"column {external.column!r} holds the classes that an existing classifier named"
+        raise InputError(f"{only}, but the loss {rule!r} judges probabilities; leave external= out, or use a loss matrix")
+    if not (hasattr(external, "predict_proba") and hasattr(external, "classes_")):
+        only = f"the existing classifier, a {type(external).__name__}, has no predict_proba"
+        raise InputError(f"{only}, but the loss {rule!r} judges probabilities; give one that has it, or use a loss matrix")
+    index = {name: i for i, name in enumerate(schema.classes)}
+    for name in np.asarray(external.classes_).tolist():
+        if name not in index:
+            raise InputError(
+                f"the existing classifier knows the class {name!r}, which is not a class; {did_you_mean(name, index)}"
+            )
+    return np.array([index[name] for name in np.asarray(external.classes_).tolist()], np.int64)
 
 
 def _rows_for(classifier: Any, X: Any, columns: Sequence[str], rows: Ints) -> Any:

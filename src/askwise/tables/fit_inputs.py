@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,15 @@ from askwise.core.arrays import Array, Bools, Doubles
 from askwise.core.labels import class_labels
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables.cells import missing
-from askwise.tables.frames import TableView, as_array
+from askwise.tables.frames import TableView, as_array, import_pandas
 
 
 def table_of(estimator: Any, X: Any, reset: bool = False) -> Any:
-    """A frame, which goes by name and may hold anything, or an array, checked as scikit-learn does; `reset` for a fit."""
+    """A frame or a dict of columns, which go by name and may hold anything, or an array, checked as scikit-learn does; `reset`
+    for a fit."""
+    if isinstance(X, Mapping):
+        table = TableView(X)
+        X = import_pandas().DataFrame({name: table[name] for name in table.names})
     if hasattr(X, "columns"):
         TableView(X)  # which refuses what has no proper columns
         validate_data(estimator, X, reset=reset, skip_check_array=True) if reset else None

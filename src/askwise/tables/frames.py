@@ -77,4 +77,4 @@ def import_pandas() -> Any:
     try:
         return importlib.import_module("pandas")
     except ImportError:
-        raise InputError("tables from files need pandas; install 'askwise[tables]'") from None
+        raise InputError("tables from files and dicts of columns need pandas; install 'askwise[tables]'") from None

@@ -9,6 +9,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec, listed
+from askwise.core.losses import scoring_rule
 from askwise.core.problem import Problem
 from askwise.errors import InputError, RowError
 from askwise.tables.encoding import Encoding, schema_of
@@ -54,6 +55,7 @@ class Preparation:
         columns, categorical = features(self.external, X), listed(self.categorical)
         encoding = Encoding.fit(columns, scaling=self.scaling, categorical=categorical, rows=train)
         schema = schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
+        rule = scoring_rule(self.loss)
         everyone, masks = known_of(self.known, (len(X), schema.n_tests))
 
         def problem_of(rows: Ints) -> Problem:
@@ -64,7 +66,7 @@ class Preparation:
                 "class_weight": self.class_weight,
                 "known": (list(everyone) or None) if masks is None else masks[rows],
                 "weight": None if weight is None else weight[rows],
-                "external": answers(self.external, X, schema, values, encoding.columns, rows),
+                "external": answers(self.external, X, schema, values, encoding.columns, rows, rule),
             }
             try:
                 return Problem.build(schema, values, target[rows], **settings)

@@ -95,6 +95,7 @@ def model_card(name: str, model: LearnedModel) -> dict[str, Any]:
             {"test": test, "cost": cost, "columns": [field.to_dict() for field in model.form.fields(test)]}
             for test, cost in zip(schema.tests, alone, strict=True)
         ],
+        "objective": model.objective,
         "budget": str(model.budget),
         "expected": model.expected,
         "frontier": [point.shown for point in model.frontier],

@@ -184,6 +184,7 @@ class ModelCardBody(BaseModel):
     total_cost: float
     known: list[str] = Field(description="Tests that it takes for known by everyone.")
     tests: list[TestBody]
+    objective: str = Field(description="What it was learned for: accuracy, a loss, log loss or Brier score.")
     budget: str
     expected: MeasureBody
     frontier: list[PointBody]

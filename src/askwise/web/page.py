@@ -21,6 +21,7 @@ from fastapi import APIRouter, Request, Response
 from askwise import __version__
 from askwise.errors import InputError
 from askwise.model.model import LearnedModel
+from askwise.reports.pages import style
 from askwise.session.session import Session
 from askwise.texts import encoded
 from askwise.web import view
@@ -35,7 +36,8 @@ KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
 @lru_cache(maxsize=1)
 def _static() -> dict[str, bytes]:
     folder = resources.files("askwise.web") / "static"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if Path(file.name).suffix in KINDS}
+    files = {file.name: file.read_bytes() for file in folder.iterdir() if Path(file.name).suffix in KINDS}
+    return {**files, "askwise.css": style().encode()}
 
 
 @lru_cache(maxsize=1)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, floor, log10
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
+from askwise.frontier.hull import staircase
+from askwise.frontier.point import SAME_TESTS
+from askwise.model.alternatives import alternatives, at_average
 from askwise.model.model import LearnedModel
-from askwise.model.purchases import usage
+from askwise.model.outcomes import Outcomes
+from askwise.model.purchases import Usage, usage
+from askwise.reports.model_report import compared, headline
+from askwise.reports.pages import Strong
 from askwise.session.session import TRACE, Session
 from askwise.session.step import Option, Step
 from askwise.texts import give_or_take
@@ -187,6 +192,7 @@ def _beliefs(model: LearnedModel, step: Step) -> dict[str, Any]:
     likeliest = max(shares, key=lambda name: shares[name])
     return {
         "weighted": model.weighted,
+        "loss_name": loss_name(model),
         "likeliest": str(likeliest),
         "beliefs": [(str(name), p, p == shares[likeliest]) for name, p in shares.items()],
         "decisions": [(str(name), p, step.losses[name], name == step.decision) for name, p in shares.items()],
@@ -198,12 +204,6 @@ def _spending(session: Session, step: Step) -> dict[str, Any]:
     total = float(costs.money(costs.total))
     share, expected = (spent / total, min(step.expected.total / total, 1.0)) if total else (0.0, 0.0)
     return {"unit": session.model.unit, "total": total, "spent": spent, "spent_share": share, "expected_share": expected}
-
-
-def at_average(model: LearnedModel, b: float) -> LearnedModel:
-    """The model where it may spend b on average, and keeps to the hard budget that it has."""
-    average = Fraction(f"{b:.12g}")  # a share of a mean cost, which may be less than a person would give
-    return model.at(Budget(average=average, hard=model.budget.hard))
 
 
 @lru_cache(maxsize=64)
@@ -221,7 +221,8 @@ def slider(model: LearnedModel) -> list[dict[str, Any]]:
             "loss": f"{figures['loss']:.4g}",
         }
         words |= {name.replace("_", "-"): text for name, text in errors(there.measured, model.unit).items()}
-        positions.append({**figures, "words": words, "n": there.measured.n})
+        error = there.measured.loss_error if model.judged_by_loss else there.measured.accuracy_error
+        positions.append({**figures, "error": error, "words": words, "n": there.measured.n})
     return positions
 
 
@@ -240,6 +241,11 @@ def position(model: LearnedModel, b: float) -> int:
     return STEPS if not most else min(max(round(b / most * STEPS), 0), STEPS)
 
 
+def loss_name(model: LearnedModel) -> str | None:
+    """What the loss is called that a model was learned for; None where it was the accuracy."""
+    return model.objective if model.rule is not None else "loss" if model.weighted else None
+
+
 def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
     """The frontier, and what is bought at one position of the slider; None is where the model works."""
     at = position(model, model.expected["cost"]) if at is None else at
@@ -253,11 +259,14 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
         "here": steps[at],
         "held_out_cases": model.held_out_cases,
         "rows": None if used is None else used.rows,
-        "used": None if used is None else sorted(used.bought.items(), key=lambda pair: -pair[1]),
+        "used": None if used is None else _bought(model, used),
+        "ends": None if used is None or used.outcomes is None else _ends(model, used.outcomes),
+        "headline": headline(model),
+        "kinds": _kinds(model),
         "paths": [] if used is None else used.paths,
         "costs": dict(zip(schema.tests, schema.costs.money(schema.costs.alone).tolist(), strict=True)),
         "points": [{**p.shown, **errors(p.measure, model.unit)} for p in model.frontier],
-        "weighted": model.weighted,
+        "loss_name": loss_name(model),
         "unit": model.unit,
         "total": float(schema.costs.money(schema.costs.total)),
         "chart": chart(model, steps),
@@ -265,35 +274,108 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
     }
 
 
+def _kinds(model: LearnedModel) -> dict[str, Any] | None:
+    """Kinds of policies compared; which cells are of what is used."""
+    table = compared(model)
+    if table is None:
+        return None
+    rows = [[(cell, isinstance(cell, Strong)) for cell in row] for row in table.rows]
+    return {"title": table.title, "head": table.head, "rows": rows}
+
+
+def _bought(model: LearnedModel, used: Usage) -> list[tuple[str, float, list[tuple[str, float]]]]:
+    """How often each test is bought, by all cases and by those of each class."""
+    classes = [] if used.outcomes is None else used.outcomes.classes
+    kept = [(str(name), each.bought) for name, each in zip(model.schema.classes, classes, strict=False) if each.cases]
+    rows = []
+    for i, (test, share) in enumerate(used.bought.items()):
+        rows.append((test, share, [(name, bought[i]) for name, bought in kept if bought is not None]))
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def _ends(model: LearnedModel, ends: Outcomes) -> dict[str, Any]:
+    """How often cases of each class are decided rightly, and a picture of 300 by 300 of how far probabilities can be trusted."""
+    frame = Frame(44.0, 290.0, 10.0, 256.0, (0.0, 1.0), (0.0, 1.0))
+    classes = zip(model.schema.classes, ends.classes, strict=True)
+    most = max((b.cases for b in ends.bins), default=1)
+    return {
+        "classes": [
+            (str(name), round(c.cases), c.recall, f"± {100 * c.error:.1f}{NOT_BROKEN}%") for name, c in classes if c.cases
+        ],
+        "about": "the class decided for" if ends.about is None else str(model.schema.classes[ends.about]),
+        "cases": ends.cases,
+        "off": f"{100 * ends.calibration_error:.1f}",
+        "frame": frame,
+        "ticks": [(frame.x(v), frame.y(v), percent(v)) for v in (0.0, 0.25, 0.5, 0.75, 1.0)],
+        "bins": [
+            {
+                "x": frame.x(b.probability),
+                "y": frame.y(b.share),
+                "low": frame.y(b.interval[0]),
+                "high": frame.y(b.interval[1]),
+                "r": round(3 + 5 * (b.cases / most) ** 0.5, 2),
+                "words": (percent(b.probability), percent(b.share), round(b.cases)),
+            }
+            for b in ends.bins
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class Frame:
+    """From values to places in a picture."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    across: tuple[float, float]  # the values at the left and right end
+    up: tuple[float, float]  # at the bottom and the top
+
+    def x(self, value: float) -> float:
+        low, high = self.across
+        return round(float(self.left + (self.right - self.left) * (value - low) / (high - low)), 2)
+
+    def y(self, value: float) -> float:
+        low, high = self.up
+        return round(float(self.bottom - (self.bottom - self.top) * (min(max(value, low), high) - low) / (high - low)), 2)
+
+
 def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
-    """Coordinates of the frontier in a picture of 480 by 300: accuracy or, where mistakes differ, minus the loss, over cost."""
-    key, sign = ("loss", -1.0) if model.weighted else ("accuracy", 1.0)
+    """Coordinates of the frontier in a picture of 480 by 300: accuracy or, if it was learned for a loss, minus it, over cost;
+    with a band of one standard error, and what the same tests for everybody come to."""
+    key, sign = ("loss", -1.0) if model.judged_by_loss else ("accuracy", 1.0)
     xs, ys = [s["cost"] for s in steps], [sign * s[key] for s in steps]
     dots = [(p.cost, sign * getattr(p, key)) for p in model.frontier]
-    frame = {"left": 58.0, "right": 466.0, "top": 16.0, "bottom": 250.0}
-    left, right, top, bottom = frame.values()
-    widest = max([*xs, *(x for x, _ in dots)]) or 1.0
+    near = 1.3 * max(xs)  # what is much dearer would squeeze the curve
+    plain = [each.measure for each in alternatives(model) if each.kind == SAME_TESTS and model.budget.hard is None]
+    others = sorted((m.cost, sign * getattr(m, key)) for m in plain if 0 < m.cost <= near)
+    widest = max([*xs, *(x for x, _ in (*dots, *others))]) or 1.0
     heights = [*ys, *(y for _, y in dots)]
-    low, high = min(heights), max(heights)
+    low, high = min(heights), max(y + s["error"] for y, s in zip(ys, steps, strict=True))
     room = (high - low) * 0.08 or 0.05
-    low, high = low - room, high + room
-
-    def x(value: float) -> float:
-        return round(float(left + (right - left) * value / (1.02 * widest)), 2)
-
-    def y(value: float) -> float:
-        return round(float(bottom - (bottom - top) * (value - low) / (high - low)), 2)
+    frame = Frame(58.0, 466.0, 16.0, 250.0, (0.0, 1.02 * widest), (low - room, high + room))
+    x, y = frame.x, frame.y
 
     def label(value: float) -> str:
-        return percent(value) if sign > 0 else f"{-value:.3g}"
+        return percent(value) if sign > 0 else f"{0.0 - value:.3g}"
 
+    edges = [*((a, b + s["error"]) for a, b, s in zip(xs, ys, steps, strict=True))]
+    edges += [(a, b - s["error"]) for a, b, s in reversed(list(zip(xs, ys, steps, strict=True)))]
+    best = [others[i] for i in staircase([a for a, _ in others], [b for _, b in others]).tolist()]
     return {
         "line": " ".join(f"{x(a)},{y(b)}" for a, b in zip(xs, ys, strict=True)),
+        "band": " ".join(f"{x(a)},{y(b)}" for a, b in edges),
         "dots": [(x(a), y(b)) for a, b in dots],
         "marks": [(x(a), y(b)) for a, b in zip(xs, ys, strict=True)],
+        "others": [(x(a), y(b)) for a, b in others],
+        "others_line": " ".join(f"{x(a)},{y(b)}" for a, b in best),
         "x_ticks": [(x(v), f"{v:.4g}") for v in ticks(0, widest)],
-        "y_ticks": [(y(v), label(v)) for v in ticks(low, high)],
-        **frame,
+        "y_ticks": [(y(v), label(v)) for v in ticks(*frame.up)],
+        "left": frame.left,
+        "right": frame.right,
+        "top": frame.top,
+        "bottom": frame.bottom,
     }
 
 

@@ -64,8 +64,10 @@
     at.addEventListener("change", async () => {
       const answer = await fetch(form.action + "?at=" + at.value, { credentials: "same-origin" });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const used = page.getElementById("used");
-      if (used) { document.getElementById("used").replaceWith(used); }
+      for (const id of ["used", "ends"]) {
+        const there = page.getElementById(id), here = document.getElementById(id);
+        if (there && here) { here.replaceWith(there); }
+      }
     });
   }
 

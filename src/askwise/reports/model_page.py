@@ -1,0 +1,281 @@
+"""A page about a model that opens offline and can be printed: sentences, tables and pictures, as HTML and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askwise import plots
+from askwise.errors import AskwiseError
+from askwise.files import write_whole
+from askwise.frontier.point import SAME_TESTS
+from askwise.model.alternatives import alternatives
+from askwise.model.model import LearnedModel
+from askwise.model.outcomes import Outcomes, outcomes_of
+from askwise.model.purchases import usage
+from askwise.reports.model_report import (
+    MeasuredOn,
+    amounts,
+    compared,
+    describe,
+    frontier_table,
+    headline,
+    kind_of,
+    kinds_used,
+    objective_words,
+    percent,
+    results,
+)
+from askwise.reports.pages import Beside, Block, Code, Facts, Heading, Picture, Strong, Table, Words, fragment, html, markdown
+from askwise.texts import encoded, give_or_take, printable
+
+PICTURES, PAGES = (".png", ".svg"), (".html", ".md")  # endings of what is written beside a model
+ENOUGH = 0.9  # the share of all that money can buy whose price is told
+ALMOST_ALL = 0.99
+
+
+def beside(out: Path) -> list[Path]:
+    """What `write_report` writes."""
+    return [out.with_suffix(ending) for ending in (*PICTURES, *PAGES)]
+
+
+def write_report(model: LearnedModel, out: Path, on: Sequence[MeasuredOn] = ()) -> list[Path]:
+    """The curve as PNG and SVG, and a page with all pictures that opens offline, also as Markdown. `on`: what the model does on
+    cases; of the first of them there are pictures. Without cases they come from what the fit recorded."""
+    test = next((each.report.problem for each in on if each.kind == "test"), None)
+    curve = plots.frontier(model, test)
+    png, svg, page, text = beside(out)
+    for path in (png, svg):
+        plots.save(curve, path)
+    blocks = contents(model, on, frontier_picture(model, curve, svg.name))
+    write_whole(page, encoded(html(out.stem, blocks)))
+    write_whole(text, encoded(markdown(out.stem, blocks)))
+    return [png, svg, page, text]
+
+
+def draw_frontier(model: LearnedModel, path: Path) -> None:
+    plots.save(plots.frontier(model), path)
+
+
+def in_notebook(model: LearnedModel) -> str:
+    """HTML for a notebook: sentences, the frontier, drawn where matplotlib is installed, and its points."""
+    blocks: list[Block] = [Words(line) for line in describe(model).splitlines()]
+    with suppress(AskwiseError):  # it is not
+        blocks.append(frontier_picture(model, plots.frontier(model)))
+    return fragment([*blocks, Code(frontier_table(model))], f"askwise-{model.fingerprint}")
+
+
+def contents(model: LearnedModel, on: Sequence[MeasuredOn], curve: Picture) -> list[Block]:
+    """The whole page, as blocks."""
+    blocks: list[Block] = [Words(headline(model), lead=True), _facts(model)]
+    blocks += [Heading("What each amount of money buys"), curve, _sentence(kinds_used(model)), _points(model)]
+    table = compared(model)
+    if table is not None:
+        blocks += [Heading("Which kind of policy"), table, Words(KINDS_WORDS)]
+    source = _Source.of(model, on[0] if on else None)
+    if source is not None:
+        blocks += [Heading("Which tests are bought"), _bought(model, source)]
+        blocks += [Heading("The most common paths"), _paths(model, source)]
+    if source is not None and source.ends is not None:
+        blocks += _ends(model, source, source.ends)
+    if on:
+        blocks += [Heading("Results"), *(_sentence(results(model, each)) for each in on)]
+    rest = [line for line in describe(model).splitlines() if line not in (headline(model), kinds_used(model))]
+    return [*blocks, Heading("The model"), *map(_sentence, rest)]
+
+
+KINDS_WORDS = (
+    "Each column is the best that one kind of policy makes of the money: deciding at once is part of every kind, and two "
+    "policies may be mixed. All kinds were measured on the same cases, so that their differences are surer than the ± of each of "
+    "them. What is bold is used."
+)
+
+
+def _sentence(line: str) -> Words:
+    return Words(f"{line[:1].upper()}{line[1:].removesuffix('.')}.")
+
+
+def _unit(model: LearnedModel) -> str:
+    return f" {printable(model.unit)}" if model.unit else ""
+
+
+def _facts(model: LearnedModel) -> Facts:
+    here, costs = model.measured, model.schema.costs
+    pairs = [
+        ("Tests", str(model.schema.n_tests)),
+        ("All tests cost", f"{costs.money(costs.total):.4g}{_unit(model)}"),
+        ("Expected cost", f"{here.cost:.4g}{give_or_take(here.cost_error)}{_unit(model)}"),
+        ("Accuracy", percent(here.accuracy, here.accuracy_error)),
+    ]
+    if model.judged_by_loss:
+        pairs.append(("Expected " + model.objective, objective_words(model, here)))
+    return Facts((*pairs, ("Measured on", f"{here.n:,} cases")))
+
+
+# ---------------------------------------------------------------------- what money buys
+
+
+def frontier_picture(model: LearnedModel, figure: Any, file: str = "") -> Picture:
+    """The plane of cost and score, and what it says in words."""
+    points, unit = model.frontier, _unit(model)
+    first, last = points[0].measure, model.saturation.measure
+    words = f"{model.objective} over mean cost: {objective_words(model, first)} at no cost, {objective_words(model, last)} at "
+    cases = amounts(sorted({p.measure.n for p in points}))
+    caption = [f"Measured on {cases} {model.measured_on}. The band is one standard error to either side of the line."]
+    enough = _money_for(model, ENOUGH)
+    if enough is not None:
+        caption.append(f"{100 * ENOUGH:.0f} % of all that money can buy is bought for {enough:.4g}{unit} per case.")
+    plain = static_cost(model)
+    if plain is not None:
+        caption.append(plain)
+    return Picture(" ".join(caption), f"{words}{last.cost:.4g}{unit}", plots.inline(figure), file)
+
+
+def _money_for(model: LearnedModel, share: float) -> float | None:
+    """The mean cost at which this share of the way from deciding at once to the best is done; None where money buys nothing."""
+    loss, cost = [p.loss for p in model.frontier], [p.cost for p in model.frontier]
+    best = model.saturation.loss
+    if not loss[0] > best:
+        return None
+    on = int(np.argmin(loss)) + 1
+    return float(np.interp(-(loss[0] - share * (loss[0] - best)), [-x for x in loss[:on]], cost[:on]))
+
+
+def static_cost(model: LearnedModel) -> str | None:
+    """What the same tests for everybody would cost to be as good as the model; None where that was not measured."""
+    plain = [each.measure for each in alternatives(model) if each.kind == SAME_TESTS]
+    if not plain or model.budget.hard is not None or {p.kind for p in model.followed} == {SAME_TESTS}:
+        return None
+    as_good = [m.cost for m in plain if m.loss <= model.measured.loss]
+    if not as_good:
+        return "No fixed set of tests for everybody was as good as this policy."
+    return (
+        f"The cheapest fixed set of tests for everybody that was as good as this policy costs {min(as_good):.4g}{_unit(model)} "
+        f"per case, this policy {model.measured.cost:.4g}."
+    )
+
+
+def _points(model: LearnedModel) -> Table:
+    """The points of the frontier."""
+    followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
+    rows = []
+    for i, point in enumerate(model.frontier):
+        m = point.measure
+        figures = [
+            f"{m.cost:.4g}{give_or_take(m.cost_error)}",
+            objective_words(model, m),
+            percent(m.accuracy, m.accuracy_error) if model.judged_by_loss else f"{m.loss:.4f} ± {m.loss_error:.4f}",
+            f"{m.n:,}",
+            kind_of(model, i),
+        ]
+        rows.append(tuple(map(Strong, figures)) if i in followed else tuple(figures))
+    cost = f"mean cost{',' if model.unit else ''}{_unit(model)}"
+    head = (cost, model.objective, "accuracy" if model.judged_by_loss else "loss", "cases", "kind of policy")
+    return Table("Points of the line; where the model works is bold", head, tuple(rows))
+
+
+# ---------------------------------------------------------------------- what is bought by whom
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What is known of cases: of those that are at hand, or of those that the fit measured."""
+
+    cases: Any  # what pictures are drawn of: a report, or the model
+    words: str  # which cases they are
+    bought: dict[str, float]  # by test
+    ends: Outcomes | None
+    paths: list[tuple[tuple[str, ...], float]]  # empty where they are not recorded
+
+    @classmethod
+    def of(cls, model: LearnedModel, on: MeasuredOn | None) -> _Source | None:
+        recorded = usage(model)
+        paths = [] if recorded is None else recorded.paths
+        if on is not None:
+            paths = paths if on.kind == "out_of_fold" else []
+            return cls(on.report, on.words, on.report.bought, outcomes_of(on.report), paths)
+        if recorded is None:
+            return None
+        return cls(model, f"{recorded.rows:,} {model.measured_on}", recorded.bought, recorded.outcomes, paths)
+
+
+def _bought(model: LearnedModel, source: _Source) -> Picture:
+    everybody = [test for test, share in source.bought.items() if share > ALMOST_ALL]
+    nobody = [test for test, share in source.bought.items() if share == 0]
+    caption = [f"On {source.words}, by their true class."]
+    caption += [f"(Almost) everybody buys {_listed(everybody)}."] if everybody else ["There is no test that everybody buys."]
+    caption += [f"Nobody buys {_listed(nobody)}; that need not be offered."] if nobody else []
+    svg = plots.inline(plots.bought(source.cases))
+    return Picture(" ".join(caption), "How often each test is bought, by class", svg, "", _by_class(model, source))
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(printable, names[:most])) + more
+
+
+def _by_class(model: LearnedModel, source: _Source) -> Table:
+    """The share of all cases, and of those of each class, that buys each test."""
+    schema, columns = model.schema, [("all cases", [source.bought[test] for test in model.schema.tests])]
+    for name, each in zip(schema.classes, () if source.ends is None else source.ends.classes, strict=False):
+        if each.cases and each.bought is not None:
+            columns.append((f"{printable(name)} ({round(each.cases):,})", list(each.bought)))
+    costs = schema.costs.money(schema.costs.alone)
+    order = sorted(range(schema.n_tests), key=lambda i: -columns[0][1][i])
+    rows = [
+        (printable(schema.tests[i]), f"{costs[i]:.4g}", *(f"{100 * shares[i]:.1f} %" for _, shares in columns)) for i in order
+    ]
+    head = ("test", f"cost{',' if model.unit else ''}{_unit(model)}", *(name for name, _ in columns))
+    return Table("Share of cases that buy each test", head, tuple(rows))
+
+
+def _paths(model: LearnedModel, source: _Source) -> Picture:
+    table, caption = None, f"On {source.words}; a band is as wide as its cases are many."
+    if source.paths:
+        covered = sum(share for _, share in source.paths)
+        caption += f" The {len(source.paths)} most common sequences of tests are those of {100 * covered:.0f} % of cases."
+        rows = tuple((" → ".join(map(printable, tests)) or "nothing", f"{100 * share:.1f} %") for tests, share in source.paths)
+        table = Table("The most common sequences of tests", ("tests in their order", "cases"), rows)
+    svg = plots.inline(plots.paths(source.cases, unit=model.unit))
+    return Picture(caption, "The paths that cases take, from test to test to a decision", svg, "", table)
+
+
+# ---------------------------------------------------------------------- how it ends
+
+
+def _ends(model: LearnedModel, source: _Source, ends: Outcomes) -> list[Block]:
+    names = [printable(name) for name in model.schema.classes]
+    known = [(name, each) for name, each in zip(names, ends.classes, strict=True) if each.cases]
+    rows = tuple((name, f"{round(each.cases):,}", percent(each.recall, each.error)) for name, each in known)
+    name, worst = min(known, key=lambda pair: pair[1].recall)
+    caption = (
+        f"On {source.words}. Of {round(worst.cases):,} cases of class {name}, {percent(worst.recall, worst.error)} are decided "
+        "rightly, the smallest share of all classes."
+    )
+    table = Table("Share of the cases of each class that is decided rightly", ("class", "cases", "recall"), rows)
+    recall = Picture(caption, "Recall by class", plots.inline(plots.recall(source.cases)), "", table)
+    left: tuple[Block, ...] = (Heading("Recall by class", 3), recall)
+    if not ends.bins:
+        return [Heading("How it ends"), *left]
+    right = (Heading("How far probabilities can be trusted", 3), _calibration(source, ends, names))
+    return [Heading("How it ends"), Beside(left, right)]
+
+
+def _calibration(source: _Source, ends: Outcomes, names: list[str]) -> Picture:
+    about = "the class decided for" if ends.about is None else names[ends.about]
+    caption = (
+        f"Of {ends.cases:,} cases, by the probability of {about} when they were decided: how often it came true, with one "
+        "standard error and the number of cases. On the line probabilities are what they say; they are off by "
+        f"{100 * ends.calibration_error:.1f} percentage points on average over cases."
+    )
+    rows = []
+    for each in ends.bins:
+        figures = (each.probability, each.share, *each.interval)
+        rows.append((*(f"{figure:.3f}" for figure in figures), f"{round(each.cases):,}"))
+    table = Table(f"Probability of {about}", ("mean probability", "came true", "from", "to", "cases"), tuple(rows))
+    return Picture(caption, "Calibration of the probabilities", plots.inline(plots.calibration(source.cases)), "", table)

@@ -1,0 +1,108 @@
+"""Other kinds of policies: what was measured of them, and what each makes of an amount of money."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.support.members import QUICK as quick_members
+from tests.support.patients import NAIVE, PRICES
+
+import askwise
+from askwise import CostlyClassifier, HardBudget
+from askwise.core.measures import Measure
+from askwise.errors import StateError
+from askwise.frontier.point import ADAPTIVE, KINDS, LEARNED_STOPPING, SAME_TESTS, Point
+from askwise.model import archives
+from askwise.model.alternatives import all_tests, alternatives, at_average, best_of_kind, comparison
+
+QUICK = quick_members.but(value_steps=40, pool_states=400, growths=1, folds=3)
+
+
+@pytest.fixture(scope="module")
+def stack(frame):
+    return CostlyClassifier(**PRICES, algorithm="stack", config=QUICK, random_state=0).fit(*frame)
+
+
+def test_the_kind_of_a_policy_follows_from_its_point():
+    m = Measure(0.0, 0.5, 0.5, 1)
+    assert Point(0.0, m, prefix=3).kind == SAME_TESTS
+    assert Point(0.1, m, breadth=1).kind == LEARNED_STOPPING
+    assert Point(0.1, m, breadth=8).kind == Point(0.1, m).kind == ADAPTIVE
+
+
+def test_a_stack_measures_every_kind_on_all_rows(stack, frame):
+    found = alternatives(stack.model_)
+    assert {each.kind for each in found} == set(KINDS)
+    assert {each.measure.n for each in found} == {len(frame[0])}
+    # the best of every kind is among what was measured, and so is what the model keeps
+    costs = {round(each.measure.cost, 4) for each in found}
+    assert {round(p.cost, 4) for p in stack.model_.frontier} <= costs
+
+
+def test_all_tests_cost_what_those_cost_that_each_case_can_have(stack, frame):
+    everything, X = all_tests(stack.model_), frame[0]
+    bills = [NAIVE.cost({test for test in X.columns if row[test]}) for _, row in X.notna().iterrows()]
+    assert everything.n == len(X)
+    assert everything.cost == pytest.approx(float(np.mean([float(bill) for bill in bills])), rel=1e-5)
+
+
+def naive_best(measures, b):
+    """The least loss of all mixtures of two policies that cost b on average, or of one that costs less."""
+    best = min(m.loss for m in measures if m.cost <= b)
+    for low in measures:
+        for high in measures:
+            if low.cost <= b < high.cost:
+                share = (b - low.cost) / (high.cost - low.cost)
+                best = min(best, (1 - share) * low.loss + share * high.loss)
+    return best
+
+
+def test_each_level_has_the_best_of_each_kind_and_what_is_used(stack):
+    model = stack.model_
+    levels = comparison(model)
+    assert 4 <= len(levels) <= 6
+    assert levels[-1].money == pytest.approx(2.9)  # all tests
+    found = alternatives(model)
+    for level in levels:
+        assert list(level.best) == list(KINDS)
+        for kind, best in level.best.items():
+            own = [model.points[0].measure, *(each.measure for each in found if each.kind == kind)]
+            assert best.loss == pytest.approx(naive_best(own, level.money), abs=1e-6)
+            assert best.cost <= level.money + 1e-9
+            assert best.loss_error > 0
+            assert level.used.loss <= best.loss + 1e-5  # what is used is the best of all
+        there = at_average(model, level.money)
+        assert level.used == there.measured
+        followed = {p.kind for p in there.followed}
+        assert set(level.kinds) <= followed
+    assert best_of_kind(model, SAME_TESTS, 0.0).cost == 0
+
+
+def test_more_money_never_makes_a_kind_worse(stack):
+    levels = comparison(stack.model_)
+    for kind in KINDS:
+        losses = [level.best[kind].loss for level in levels]
+        assert losses == sorted(losses, reverse=True)
+
+
+def test_one_kind_alone_and_hard_budgets_are_not_compared(free, stack):
+    assert comparison(free.model_) == []
+    assert all_tests(free.model_) is None
+    assert comparison(stack.model_.at(HardBudget(1))) == []
+
+
+def test_it_survives_a_file_and_stays_small(stack, tmp_path):
+    stack.save(tmp_path / "m.askwise")
+    assert alternatives(askwise.load(tmp_path / "m.askwise")) == alternatives(stack.model_)
+    assert len(json.dumps(stack.model_.facts["measured"])) < 40_000
+
+
+@pytest.mark.parametrize("damage", [{"kind": 3}, {"tests": 99}, {"loss": -1}, {"cost": "much"}])
+def test_a_file_whose_figures_are_none_is_refused(stack, tmp_path, damage):
+    facts = json.loads(json.dumps(stack.model_.facts))
+    facts["measured"][0] |= damage
+    stack.save(tmp_path / "m.askwise")
+    arrays, card = archives.read(tmp_path / "m.askwise", archives.MODEL)
+    archives.write(tmp_path / "m.askwise", archives.MODEL, arrays, {**card, "facts": facts})
+    with pytest.raises(StateError, match="damaged"):
+        askwise.load(tmp_path / "m.askwise")

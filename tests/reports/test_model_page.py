@@ -1,0 +1,234 @@
+"""The page about a model: every figure recomputed, the same in HTML and in Markdown, offline, escaped, and in a real browser."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.support.members import QUICK as quick_members
+from tests.support.patients import PRICES
+from tests.web.browser import MISSING, chromium
+
+from askwise import AverageBudget, CostlyClassifier, HardBudget, load
+from askwise.frontier.point import KINDS, SAME_TESTS
+from askwise.model.alternatives import all_tests, alternatives, comparison
+from askwise.model.outcomes import outcomes_of
+from askwise.reports.model_page import static_cost, write_report
+from askwise.reports.model_report import MeasuredOn, comparison_table, describe, headline, kinds_used
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+QUICK = quick_members.but(value_steps=40, pool_states=400, growths=1, folds=3)
+SECTIONS = [
+    "What each amount of money buys",
+    "Which kind of policy",
+    "Which tests are bought",
+    "The most common paths",
+    "How it ends",
+    "Results",
+    "The model",
+]
+
+
+@pytest.fixture(scope="module")
+def stack(frame):
+    settings = {"algorithm": "stack", "config": QUICK, "unit": "€", "random_state": 0}
+    return CostlyClassifier(**PRICES, **settings).fit(*frame)
+
+
+@pytest.fixture(scope="module")
+def page(stack, tmp_path_factory):
+    """HTML and Markdown."""
+    out = tmp_path_factory.mktemp("page") / "patients.askwise"
+    on = MeasuredOn(stack.out_of_fold_, "160 cases", "out_of_fold")
+    files = write_report(stack.model_, out, [on])
+    assert [path.name for path in files] == ["patients.png", "patients.svg", "patients.html", "patients.md"]
+    return files[2], files[3]
+
+
+def both(page):
+    return [path.read_text() for path in page]
+
+
+def test_one_sentence_says_what_the_model_is_worth(stack, page):
+    model = stack.model_
+    here, everything = model.measured, all_tests(model)
+    assert headline(model) == (
+        f"All tests cost 2.9 € ({everything.cost:.4g} for what is to be had); this policy costs {here.cost:.4g} ± "
+        f"{here.cost_error:.2g} and is right in {100 * here.accuracy:.1f} ± {100 * here.accuracy_error:.1f} % of cases (all "
+        f"tests: {100 * everything.accuracy:.1f} ± {100 * everything.accuracy_error:.1f} %). Measured on 160 cases, each by "
+        "members that had not learned from it."
+    )
+    assert describe(model).splitlines()[0] == headline(model)
+    for text in both(page):
+        assert headline(model) in text
+
+
+def test_where_mistakes_differ_the_sentence_also_says_what_is_lost(frame):
+    fitted = CostlyClassifier(**PRICES, algorithm="stack", config=QUICK, class_weight="balanced", random_state=0).fit(*frame)
+    model = fitted.model_
+    assert model.weighted
+    lost, error = (model.objective_value(v, 0) for v in (model.measured.loss, model.measured.loss_error))
+    assert f" and has {model.objective} {lost:.4f} ± {error:.4f} (all tests: " in headline(model)
+
+
+def test_a_model_without_such_figures_says_what_it_can(free, tmp_path):
+    model = free.model_
+    assert "(all tests" not in headline(model)
+    assert comparison_table(model) == ""
+    assert static_cost(model) is None
+    _, _, html, markdown = write_report(model, tmp_path / "m.askwise")
+    left_out = ("Which kind of policy", "Results")
+    for text in (html.read_text(), markdown.read_text()):
+        assert [s for s in SECTIONS if s in text] == [s for s in SECTIONS if s not in left_out]
+        assert "decides at once at 0; adaptive at" in text
+    nothing = replace(model, facts={k: v for k, v in model.facts.items() if k not in ("usage", "measured")})
+    _, _, html, _ = write_report(nothing, tmp_path / "n.askwise")
+    assert "Which tests are bought" not in html.read_text()
+
+
+def test_the_report_of_a_file_is_that_of_the_fit_but_for_the_cases(stack, page, tmp_path):
+    stack.save(tmp_path / "m.askwise")
+    files = write_report(load(tmp_path / "m.askwise"), tmp_path / "m.askwise")
+    for path, fitted in zip(files[2:], page, strict=True):
+        text = path.read_text()
+        assert [s for s in SECTIONS if s in text] == [s for s in SECTIONS if s != "Results"]
+        ends = outcomes_of(stack.out_of_fold_)
+        for each in ends.classes:
+            words = f"{100 * each.recall:.1f} ± {100 * each.error:.1f} %"
+            assert words in text
+            assert words in fitted.read_text()
+
+
+def test_every_section_is_in_both_versions(page):
+    html, markdown = both(page)
+    assert re.findall(r"<h2 id='[^']*'>([^<]*)</h2>", html) == SECTIONS
+    assert re.findall(r"^## (.*)$", markdown, re.M) == SECTIONS
+    assert html.count("<svg") == html.count("role='img'") == html.count("<figcaption>") == 5
+    assert html.count("<section class='card'") == html.count("</section>") == len(SECTIONS)
+    assert "](patients.svg)" in markdown
+
+
+def test_the_frontier_has_its_kinds_and_errors(stack, page):
+    for text in both(page):
+        for i, p in enumerate(stack.model_.frontier):
+            row = f"{100 * p.accuracy:.1f} ± {100 * p.measure.accuracy_error:.1f} %"
+            assert row in text
+            assert (p.kind if i else "decides at once") in text
+        assert "Measured on 160 cases, each by members that had not learned from it. The band is one standard error" in text
+
+
+def test_kinds_are_told_by_the_money_for_which_they_are_used(stack):
+    model, words = stack.model_, kinds_used(stack.model_)
+    assert words.startswith("policies by their mean cost, €: decides at once at 0; ")
+    for i, p in enumerate(model.frontier[1:], 1):
+        before, after = model.frontier[i - 1], model.frontier[i + 1] if i + 1 < len(model.frontier) else None
+        if i == 1 or before.kind != p.kind:
+            assert f"{p.kind} at {p.cost:.4g}" in words
+        if (after is None or after.kind != p.kind) and i > 1 and before.kind == p.kind:
+            assert f" to {p.cost:.4g}" in words
+
+
+def test_the_comparison_of_kinds_is_in_all_versions(stack, page):
+    levels = comparison(stack.model_)
+    versions = [*both(page), comparison_table(stack.model_)]
+    for text in versions:
+        for kind in KINDS:
+            assert kind in text
+        for level in levels:
+            for m in (*level.best.values(), level.used):
+                assert f"{100 * m.accuracy:.1f} ± {100 * m.accuracy_error:.1f} %" in text
+    lines = versions[2].splitlines()
+    assert lines[0].endswith("on 160 cases, each by members that had not learned from it; ± is one standard error:")
+    assert [line.split()[0] for line in lines[3:]] == [f"{level.money:.4g}" for level in levels]
+
+
+def test_the_caption_compares_with_the_same_tests_for_everybody(stack, page):
+    model = stack.model_.at(AverageBudget(1))
+    as_good = [
+        each.measure.cost for each in alternatives(model) if each.kind == SAME_TESTS and each.measure.loss <= model.measured.loss
+    ]
+    words = static_cost(model)
+    assert (f"costs {min(as_good):.4g} € per case" in words) if as_good else words.startswith("No fixed set of tests")
+    assert static_cost(model.at(HardBudget(1))) is None
+    loss, cost = ([getattr(p, name) for p in stack.model_.frontier] for name in ("loss", "cost"))
+    wanted = loss[0] - 0.9 * (loss[0] - loss[-1])
+    i = next(i for i, value in enumerate(loss) if value <= wanted)
+    money = cost[i - 1] + (loss[i - 1] - wanted) / (loss[i - 1] - loss[i]) * (cost[i] - cost[i - 1])
+    for text in both(page):
+        assert f"90 % of all that money can buy is bought for {money:.4g} € per case." in text
+
+
+def test_what_is_bought_by_whom_is_a_table_too(stack, page):
+    report = stack.out_of_fold_
+    for text in both(page):
+        cells = re.sub(r"<[^>]*>|\|", " ", text)
+        for test, share in report.bought.items():
+            each = [
+                np.mean([test in report.tests_of(i) for i in np.flatnonzero(report.truth == k)]) if share else 0.0 for k in (0, 1)
+            ]
+            shares = r" %\s+".join(re.escape(f"{100 * s:.1f}") for s in (share, *each))
+            assert re.search(rf"{test}\s+[\d.]+\s+{shares} %", cells)
+
+
+def test_calibration_and_recall_are_tables_too(stack, page):
+    ends = outcomes_of(stack.out_of_fold_)
+    for text in both(page):
+        cells = re.sub(r"<[^>]*>|\|", " ", text)
+        for b in ends.bins:
+            assert re.search(rf"{b.probability:.3f}\s+{b.share:.3f}\s+[\d.]+\s+[\d.]+\s+{b.cases}\s", cells)
+        assert f"off by {100 * ends.calibration_error:.1f} percentage points" in text
+
+
+def test_the_page_loads_nothing_from_elsewhere(page):
+    text = page[0].read_text()
+    rest = re.sub(r"""\sxmlns(:\w+)?=["'][^"']*["']""", "", text)
+    assert re.findall(r"https?://[^\s\"'<>]*", rest) == []
+    assert re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']*""", rest) == []
+    assert re.findall(r"url\((?!#|['\"]#)|@import", rest) == []
+    assert "<script" not in text
+    assert "@media print" in text
+
+
+def test_names_are_escaped(tmp_path):
+    bad = "<script>alert('$1$')</script>|*x*"
+    X = pd.DataFrame({bad: np.sin(np.arange(60.0)), "x": 1.0 + np.arange(60) % 7})
+    y = np.array([f"{bad}{i}" for i in range(2)])[(np.sin(np.arange(60.0)) > 0.1).astype(int)]
+    fitted = CostlyClassifier(algorithm="stack", config=QUICK, random_state=0, unit=bad).fit(X, y)
+    on = MeasuredOn(fitted.out_of_fold_, "60 cases", "out_of_fold")
+    _, _, html, markdown = write_report(fitted.model_, tmp_path / "m.askwise", [on])
+    assert "<script" not in html.read_text()
+    assert "&lt;script&gt;" in html.read_text()
+    assert "<script" not in markdown.read_text()
+    assert "|*x*" not in markdown.read_text()
+
+
+@pytest.mark.skipif(MISSING, reason="Chromium is not installed (apt-get install chromium)")
+def test_a_browser_shows_it_on_a_phone_on_a_desk_and_on_paper(page):
+    with chromium() as browser:
+        for width, media, scheme in ((375, "screen", "dark"), (1280, "screen", "light"), (700, "print", "light")):
+            context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+            shown = context.new_page()
+            asked = []
+            shown.on("request", lambda request, asked=asked: asked.append(request.url))
+            shown.goto(page[0].as_uri())
+            shown.emulate_media(media=media)
+            assert asked == [page[0].as_uri()]
+            assert shown.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"wider than {width}"
+            pictures = shown.locator(".picture svg")
+            assert pictures.count() == 5
+            assert all(pictures.nth(i).bounding_box()["width"] > 0.3 * min(width, 700) for i in range(5))
+            assert shown.locator("figure details").first.is_visible() == (media == "screen")
+            if media == "screen":
+                shown.locator("figure summary").first.click()
+                assert shown.locator("figure details table").first.is_visible()
+                assert serious(shown) == []
+            context.close()
+
+
+def serious(page):
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found if v["impact"] in ("serious", "critical")]

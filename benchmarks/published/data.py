@@ -1,16 +1,14 @@
-"""Tables with published numbers, in the splits of those who published them; see README.md."""
+"""Tables with published numbers, in the splits of those who published them."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from askwise.core.arrays import Array, Ints
-from askwise.errors import InputError
+from askwise.datasets import named
 
 # seeds of the splits, and the pixels that SEFA's authors chose
 SEEDS = {"bank": 9675, "california": 2538, "metabric": 2534}
@@ -19,7 +17,7 @@ NAMES = (*SEEDS, "mnist20")
 
 
 class Published(NamedTuple):
-    """A table, the rows to learn from and the rows to test with."""
+    """A table, all of whose tests cost 1, the rows to learn from and the rows to test with."""
 
     columns: dict[str, Array]
     y: Array
@@ -29,25 +27,13 @@ class Published(NamedTuple):
 
 
 def table(name: str) -> Published:
-    """All costs are 1."""
-    folder = os.environ.get("ASKWISE_DATA")
-    if not folder:
-        raise InputError("the tables with published numbers are read from the folder that ASKWISE_DATA names; set it")
-    path = Path(folder) / ("mnist.npz" if name == "mnist20" else f"published/{name}.npz")
-    with np.load(path, allow_pickle=False) as file:
-        y = file["y"].astype(int)
-        if name == "mnist20":
-            X, names = file["X"].reshape(len(y), -1)[:, PIXELS], [f"pixel {i}" for i in PIXELS]
-            is_test = file["is_test"].astype(bool)
-            return Published(_columns(X, names), y, np.flatnonzero(~is_test), np.flatnonzero(is_test), [])
-        chosen = file["sefa12"] if name == "metabric" else slice(None)
-        X = file["X_sefa"] if name == "bank" else file["X"][:, chosen]
-        names = [str(n) for n in (file["names_sefa"] if name == "bank" else file["names"][chosen])]
-        categorical = [n for n in names if n in file["categorical"]] if name == "bank" else []
-    order = torch.randperm(len(y), generator=torch.Generator().manual_seed(SEEDS[name])).numpy()
-    learn = int(0.9 * len(y))
-    return Published(_columns(X, names), y, order[:learn], order[learn:], categorical)
-
-
-def _columns(X: Array, names: list[str]) -> dict[str, Array]:
-    return dict(zip(names, X.T.astype(float), strict=True))
+    """From the folder that ASKWISE_DATA names."""
+    raw = named.raw("mnist" if name == "mnist20" else name)
+    if name == "mnist20":
+        train, validation, test = raw.splits(0)
+        columns = {f"pixel {i}": raw.X[:, i].astype(float) for i in PIXELS}
+        return Published(columns, raw.y, np.sort(np.r_[train, validation]), test, [])
+    order = torch.randperm(len(raw.y), generator=torch.Generator().manual_seed(SEEDS[name])).numpy()
+    learn = int(0.9 * len(order))
+    columns = dict(zip(raw.columns, raw.X.T.astype(float), strict=True))
+    return Published(columns, raw.y, order[:learn], order[learn:], list(raw.categorical))

@@ -23,6 +23,7 @@ SIZES = {
     "heart": (178, 60, 59),
     "hepatitis": (93, 31, 31),
     "pima": (461, 153, 154),
+    "bupa": (207, 69, 69),
     "digits": (1078, 360, 359),
     "breast_cancer": (341, 115, 113),
     "wine": (107, 35, 36),
@@ -32,6 +33,9 @@ SIZES = {
     "mnist": (50_000, 10_000, 10_000),
     "ann_thyroid": (3017, 755, 3428),
     "nhanes": (29_844, 9947, 9948),
+    "bank": (36_169, 4521, 4521),
+    "california": (16_512, 2064, 2064),
+    "metabric": (1518, 190, 190),
 }
 
 
@@ -161,13 +165,20 @@ def test_hepatitis_and_pima_have_missing_values() -> None:
     assert alone("pima")["insulin"] == 22.78
 
 
-@pytest.mark.parametrize("name", ["heart", "hepatitis", "pima", "ann_thyroid"])
+def test_bupa_asks_for_drinks_and_leaves_the_old_mark_out() -> None:
+    data = raw("bupa")
+    assert data.columns == ("mcv", "alkphos", "sgpt", "sgot", "gammagt")
+    assert (data.y == "drinker").sum() == 176
+    assert data.X[0].tolist() == [85, 92, 45, 27, 31]
+
+
+@pytest.mark.parametrize("name", ["heart", "hepatitis", "pima", "bupa", "ann_thyroid"])
 def test_costs_are_those_that_turney_published(name) -> None:
     needs("turney_costs.json")
     published = json.loads((FOLDER / "turney_costs.json").read_text())["sets"]
     ours = alone(name)
     assert list(ours) == list(table(name).columns)
-    for line in published[{"heart": "heart_cleveland"}.get(name, name)]:
+    for line in published[{"heart": "heart_cleveland", "bupa": "bupa_liver"}.get(name, name)]:
         if not line["group"].startswith("derived"):
             assert ours[line["test"]] == line["cost"]
             assert float(table(name).costs[line["test"]]) == line["discount"]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
-from askwise.core.episode import measure, rollout
+from askwise.core.episode import measure, rollout, tally
 from askwise.core.problem import Problem, Schema
 from askwise.family import run as family
 from askwise.family.candidates import Probe
 from askwise.family.config import FamilyConfig, MeasuringConfig
-from askwise.family.frontier import area_of, interim_points
+from askwise.family.frontier import GrowingMeasurement, area_of, interim_points
 from askwise.family.start import Rows, halves, resumed, with_best_encoding
 from askwise.family.train import FamilyTrainer
 from askwise.frontier.hull import hull
@@ -193,3 +193,16 @@ def test_fine_stripes_are_learned_from_fourier_features_rather_than_bins():
     for name, value in gone_on.config.to_dict().items():
         assert states[0][1]["run"][f"setting {name!r}"] == value
     assert all(np.array_equal(v, again.shared.weights[k]) for k, v in run.shared.weights.items())
+
+
+def test_a_measurement_that_has_used_all_rows_stays_as_it_is(done):
+    """Few rows and time left: the next part is empty."""
+    rows = problem(20)
+    follow = done.policy(done.points[0])
+    work = GrowingMeasurement(rows.schema.costs, [lambda part: tally(rows, rollout(rows, follow, None, part))], np.arange(20))
+    work.go_on(15, [0])
+    work.go_on(15, [0])
+    before = work.measure(0)
+    work.go_on(15, [0])
+    assert before == work.measure(0)
+    assert before.n == work.used == 20

@@ -190,6 +190,12 @@ def test_a_time_limit_is_kept():
     assert result.seconds < 10
 
 
+def test_all_rows_are_measured_and_time_is_left():
+    """Fewer rows than are measured first where there is a time limit."""
+    result = run(problem_of(90), problem_of(30, 1), None, QUICK, 0, time_limit=600.0)
+    assert {point.measure.n for point in result.points} == {120}
+
+
 def test_it_learns_what_there_is_to_learn():
     """The first column tells nearly all: with its cost alone one is about as good as with everything."""
     policy = method.fit(problem_of(400), problem_of(200, 1), AverageBudget(1), steps=300)

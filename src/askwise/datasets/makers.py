@@ -39,6 +39,7 @@ _HEPATITIS = _words(
     "BILIRUBIN ALK_PHOSPHATE SGOT ALBUMIN PROTIME HISTOLOGY"
 )
 _PIMA = _words("times_pregnant glucose_tol diastolic_bp triceps insulin mass_index pedigree age")
+_BUPA = _words("mcv alkphos sgpt sgot gammagt")
 _TERRAIN = _words(
     "Elevation Aspect Slope Horizontal_Distance_To_Hydrology Vertical_Distance_To_Hydrology Horizontal_Distance_To_Roadways "
     "Hillshade_9am Hillshade_Noon Hillshade_3pm Horizontal_Distance_To_Fire_Points"
@@ -81,6 +82,12 @@ def _pima(source: Source) -> Fields:
         X[X[:, at] == 0, at] = np.nan
     labels = [line[-1].strip() for line in lines]
     return _fields(X, _PIMA, labels, ("negative", "positive"), **turney("pima", _PIMA))
+
+
+def _bupa(source: Source) -> Fields:
+    lines = source.built_in_rows()
+    labels = ["drinker" if float(line[5]) >= 3 else "moderate" for line in lines]  # the last column is an old mark of a split
+    return _fields([line[:5] for line in lines], _BUPA, labels, ("moderate", "drinker"), **turney("bupa", _BUPA))
 
 
 def _of_scikit_learn(source: Source) -> Fields:
@@ -183,6 +190,33 @@ def _diabetes(source: Source) -> Fields:
     return _fields(stored["X"], columns, stored["y"], classes, splits, costs=costs)
 
 
+def _bank(source: Source) -> Fields:
+    stored = source.arrays("X_sefa", "y", "names_sefa", "categorical")
+    columns = tuple(str(name) for name in stored["names_sefa"])
+    categorical = tuple(name for name in columns if name in stored["categorical"])
+    classes = ("no", "yes")
+    return _fields(stored["X_sefa"], columns, _named(stored["y"], classes), classes, _tenths(stored["y"]), categorical=categorical)
+
+
+def _california(source: Source) -> Fields:
+    stored = source.arrays("X", "y", "names")
+    classes = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
+    columns = tuple(str(name) for name in stored["names"])
+    return _fields(stored["X"], columns, _named(stored["y"], classes), classes, _tenths(stored["y"]))
+
+
+def _metabric(source: Source) -> Fields:
+    stored = source.arrays("X", "y", "names", "sefa12", "classes")
+    chosen, classes = stored["sefa12"], tuple(str(name) for name in stored["classes"])
+    columns = tuple(str(name) for name in stored["names"][chosen])
+    return _fields(stored["X"][:, chosen], columns, _named(stored["y"], classes), classes, _tenths(stored["y"]))
+
+
+def _tenths(y: Ints) -> Splits:
+    """As many rows in each part as those have who published numbers."""
+    return partial(stratified, y, (0.8, 0.1, 0.1))
+
+
 def _fields(
     X: Any, columns: tuple[str, ...], y: Any, classes: tuple[Any, ...], splits: Splits | None = None, **more: Any
 ) -> Fields:
@@ -203,6 +237,7 @@ MAKERS: dict[str, Callable[[Source], Fields]] = {
     "heart": _heart,
     "hepatitis": _hepatitis,
     "pima": _pima,
+    "bupa": _bupa,
     "digits": _of_scikit_learn,
     "breast_cancer": _of_scikit_learn,
     "wine": _of_scikit_learn,
@@ -214,4 +249,7 @@ MAKERS: dict[str, Callable[[Source], Fields]] = {
     "ann_thyroid": _ann_thyroid,
     "nhanes": _nhanes,
     "diabetes": _diabetes,
+    "bank": _bank,
+    "california": _california,
+    "metabric": _metabric,
 }

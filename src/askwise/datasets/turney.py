@@ -25,6 +25,7 @@ _TESTS: dict[str, dict[str | None, dict[str, str]]] = {
         "blood draw": {"BILIRUBIN": "5.17", "ALK_PHOSPHATE": "5.17", "SGOT": "5.17", "ALBUMIN": "5.17", "PROTIME": "6.20"}
     },
     "pima": {"blood draw": {"glucose_tol": "15.51", "insulin": "20.68"}},
+    "bupa": {"blood draw": {"mcv": "5.17", "alkphos": "5.17", "sgpt": "5.17", "sgot": "5.17", "gammagt": "7.76"}},
     "ann_thyroid": {"blood draw": {"TSH": "20.68", "T3": "9.31", "TT4": "12.41", "T4U": "9.31"}},
 }
 

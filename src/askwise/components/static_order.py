@@ -68,7 +68,7 @@ def elimination_order(
         gone.append(np.flatnonzero(left)[worst])
         left[gone[-1]] = False
     order = np.concatenate([np.flatnonzero(free), np.flatnonzero(left), *(group[::-1] for group in reversed(gone))])
-    return order if schema.costs.plain else _paid_ones_early(order, schema.costs)
+    return paid_ones_early(order, schema.costs)
 
 
 def ridge_order(problem: Problem) -> Ints:
@@ -110,9 +110,11 @@ def _known_to_all(problem: Problem) -> Bools:
     return np.asarray(problem.known.all(0))
 
 
-def _paid_ones_early(order: Ints, costs: CostFunction) -> Ints:
+def paid_ones_early(order: Ints, costs: CostFunction) -> Ints:
     """The same order, but what a derived test is computed from comes before it, and what has become free comes at once: neither
     makes any prefix more expensive, and each case knows more for its money."""
+    if costs.plain:
+        return order
     rank = {test: i for i, test in enumerate(order.tolist())}
     placed: dict[int, None] = {}  # in the order of placing
 

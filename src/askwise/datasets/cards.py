@@ -103,7 +103,7 @@ _ALL = (
         file="bupa.dat",
         built_in=True,
         sha256="3e26200160f38e0ceb0c21a1c9f2a23d1c706f2866ceb24603fec134fade4270",
-        traps="the last column of the file is an old mark of who was to train, which many papers take for a diagnosis; it is not used",
+        traps="the last column of the file is an old mark of a split, which many papers take for a diagnosis; it is not used",
     ),
     Card(
         name="digits",

@@ -195,7 +195,9 @@ def _bank(source: Source) -> Fields:
     columns = tuple(str(name) for name in stored["names_sefa"])
     categorical = tuple(name for name in columns if name in stored["categorical"])
     classes = ("no", "yes")
-    return _fields(stored["X_sefa"], columns, _named(stored["y"], classes), classes, _tenths(stored["y"]), categorical=categorical)
+    return _fields(
+        stored["X_sefa"], columns, _named(stored["y"], classes), classes, _tenths(stored["y"]), categorical=categorical
+    )
 
 
 def _california(source: Source) -> Fields:

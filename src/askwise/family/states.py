@@ -109,9 +109,14 @@ class StateSampler:
         """
         config, n, F = self.config, len(row), self.schema.n_tests
         mask: Bools = self.rank < np.round(F * rng.random((n, 1)) ** config.prefix_power)
-        mask = mask ^ (rng.random((n, F), dtype=np.float32) < config.flip_share * rng.random((n, 1), dtype=np.float32) ** 2)
         share = config.random_set_share if DESIGN.candidates < F else config.random_set_share_few
-        any_set = np.flatnonzero(rng.random(n) < share)
+        return self.varied(problem, row, mask, share, rng)
+
+    def varied(self, problem: Problem, row: Ints, mask: Bools, any_share: float, rng: np.random.Generator) -> Bools:
+        """B, F: the sets with some tests flipped, this share of them replaced by any set, and without what rows lack."""
+        config, n, F = self.config, len(row), self.schema.n_tests
+        mask = mask ^ (rng.random((n, F), dtype=np.float32) < config.flip_share * rng.random((n, 1), dtype=np.float32) ** 2)
+        any_set = np.flatnonzero(rng.random(n) < any_share)
         mask[any_set] = random_sets(len(any_set), F, rng)
         if problem.available is not None:
             mask &= problem.available[row]

@@ -16,6 +16,7 @@ members: the learners of a member as a job, which any process can do
 engines: members fitted several at a time, here or on a cluster
 weights: how much each learner counts
 pool: states with the beliefs in them and after each of some tests
+order: tests of the static order moved forward
 train: a training, a step at a time
 measure: policies measured on rows that their members have not seen
 run: one training under the driver, and what it comes to

@@ -31,6 +31,12 @@ class StackConfig(StateSettings):
     """Members, each with its part of the rows left out, where there are few rows."""
     few_rows: Count = 20_000
     """With more rows than this one part is left out, the validation rows, and one member learns from all others."""
+    looseness: Amount = 1.0
+    """How far the order of a state may be from the static order."""
+    loose_share: Share = 0.7
+    """Share of states whose order is not the static one."""
+    empty_share: Share = 0.04
+    """Share of states that hold nothing."""
     states_per_row: Size = 8
     """Sets of tests at which the trees see each row."""
     most_states: Count = 150_000
@@ -72,6 +78,11 @@ class StackConfig(StateSettings):
     """How often held-out states tell whether the networks overfit."""
     network_trial: Size = 6
     """Whether bins and sines are shown is tried with this part of the steps."""
+
+    refined_tests: Count = 8
+    """So many tests of the static order may be moved forward, see `order`."""
+    refining_rows: Size = 1_000
+    """Rows on which orders are compared, at most."""
 
     value_steps: Size = 2_000
     """Gradient steps of the value heads."""

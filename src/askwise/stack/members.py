@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from askwise.components.packing import from_file, packed, to_bytes, unpacked
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Arrays
-from askwise.family.conditions import Scale
-from askwise.family.states import StateSampler
 from askwise.stack.config import StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.learners import fit_member
@@ -56,17 +56,17 @@ class MemberTask:
         arrays, facts = packed({"rows": nameless})
         arrays |= {"belief": self.folds.belief, "rank": sampler.rank, "lacking": sampler.lacking}
         arrays |= {f"features/{name}": value for name, value in (self.features or {}).items()}
-        own = {"config": self.config.to_dict(), "scale": sampler.scale.to_dict(), "seed": self.seed, "threads": self.threads}
+        own = {"config": self.config.to_dict(), "seed": self.seed, "threads": self.threads}
         return to_bytes(arrays, {**facts, **own})
 
     @classmethod
     def unpack(cls, path: Path) -> MemberTask:
         arrays, facts = from_file(path)
         problem, config = unpacked(arrays, facts)["rows"], StackConfig.from_dict(facts["config"])
-        sampler = StateSampler(problem.schema, Scale(**facts["scale"]), arrays["rank"], config, arrays["lacking"])
+        maker = StateMaker.of(problem, np.argsort(arrays["rank"]), config, arrays["lacking"])
         folds = Folds(arrays["belief"], arrays["belief"])
         features = part(arrays, "features/")
-        return cls(StateMaker(problem, sampler), folds, config, facts["seed"], facts["threads"], features)
+        return cls(maker, folds, config, facts["seed"], facts["threads"], features)
 
 
 class MemberTime:

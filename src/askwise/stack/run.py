@@ -34,7 +34,8 @@ from askwise.training.checkpoint_checks import same_run, seconds_before, taking_
 from askwise.training.driver import Clock, drive
 from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResult
 
-MEMBER_TIME, TRIAL_TIME = 0.3, 0.04  # shares of a time limit: all members, and the trial of how their networks see columns
+ORDER_TIME, REFINING_TIME = 0.08, 0.04  # shares of a time limit: the static order, and moving its tests forward
+MEMBER_TIME, TRIAL_TIME = 0.3, 0.04  # all members, and the trial of how their networks see columns
 POOL_TIME, VALUE_TIME = 0.06, 0.17  # the beliefs of the first states of the pool, and the value heads
 MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
 INTERIM_ROWS = 300
@@ -121,7 +122,7 @@ def run(
     learn = missingness.filled(rows, seed) if filled else rows
     lacking = missingness.lacking(rows) if filled else None
     if resume is None:
-        order = elimination_order(learn, seed, threads=threads, seconds=None if time_limit is None else 0.1 * time_limit)
+        order = elimination_order(learn, seed, threads=threads, seconds=None if time_limit is None else ORDER_TIME * time_limit)
     else:
         order = resume[0]["order"]
         if sorted(order.tolist()) != list(range(problem.schema.n_tests)):
@@ -137,6 +138,7 @@ def run(
     seconds = math.inf if time_limit is None else MEMBER_TIME * time_limit * len(trainer.missing) / folds.members
     if time_limit is not None:
         trainer.trial_seconds, trainer.pool_seconds = TRIAL_TIME * time_limit, POOL_TIME * time_limit
+        trainer.order_seconds = REFINING_TIME * time_limit
     with closing(member_fitting(engine, n_jobs, MemberTime(seconds))) as trainer.fitting:
         stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
         while not trainer.ready:  # however short the time

@@ -1,4 +1,9 @@
-"""States of rows to learn the classes from: which tests they hold."""
+"""States of rows to learn the classes from: which tests they hold.
+
+Mostly they are prefixes of a loosened order, so that the sets of policies that choose among its next tests are well known:
+
+    the tests by log(1 + rank_i) + τ g_i,   g_i ~ Gumbel,   τ = looseness · u for some states, 0 for the others
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askwise.core.arrays import Bools, Floats, Ints
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.problem import Problem
+from askwise.family.conditions import Scale
 from askwise.family.states import StateSampler
+from askwise.stack.config import StackConfig
 
 STATES_OF_A_ROW = 30  # at most, except where that is decided by a setting
 
@@ -19,10 +26,22 @@ class StateMaker:
 
     problem: Problem
     sampler: StateSampler
+    config: StackConfig
+
+    @classmethod
+    def of(cls, problem: Problem, order: Ints, config: StackConfig, lacking: Doubles | None = None) -> StateMaker:
+        """lacking: how often cases will lack a test that the rows here have; None: never."""
+        lacking = np.zeros(len(order)) if lacking is None else lacking
+        sampler = StateSampler(problem.schema, Scale.of(problem), np.argsort(order), config, lacking)
+        return cls(problem.trainable(), sampler, config)
 
     def masks(self, row: Ints, rng: np.random.Generator) -> Bools:
         """B, F: a set of tests for each row; what is free is among them."""
-        mask = self.sampler.prefixes(self.problem, row, rng)
+        n, F, config = len(row), len(self.sampler.rank), self.config
+        loose = config.looseness * rng.random((n, 1)) * (rng.random((n, 1)) < config.loose_share)
+        place = np.argsort(np.argsort(np.log1p(self.sampler.rank) + loose * rng.gumbel(size=(n, F)), 1), 1)
+        length = np.ceil(F * rng.random((n, 1)) ** config.prefix_power) * (rng.random((n, 1)) >= config.empty_share)
+        mask = self.sampler.varied(self.problem, row, place < length, config.random_set_share, rng)
         self.sampler.take_free(self.problem, row, mask, np.zeros_like(mask))
         return mask
 

@@ -29,13 +29,14 @@ from askwise.family.config import DESIGN as FAMILY
 from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
 from askwise.family.losses import Outcome
-from askwise.family.states import LiveCases, Observation, StateSampler
+from askwise.family.states import LiveCases, Observation
 from askwise.stack.belief import LEARNERS, StackedBelief, held_share
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.inference import Stack, head_inputs, head_sizes, next_in_order
 from askwise.stack.learners import shift
 from askwise.stack.members import MemberFitting, MemberTask, MemberTime, OneByOne
+from askwise.stack.order import refined
 from askwise.stack.pool import Pool
 from askwise.stack.side_by_side import SideBySide
 from askwise.stack.states import StateMaker, some_of
@@ -78,19 +79,20 @@ class StackTrainer:
         fitting: MemberFitting | None = None,
     ) -> None:
         self.problem, self.folds, self.config, self.seed = problem.trainable(), folds, config, seed
-        self.order, self.rank = order, np.argsort(order)
+        self.first_order = order  # of the states that the learners of the classes see
         self.schema, self.scale, self.alone = problem.schema, Scale.of(problem), costs_alone(problem.schema)
         self.rng = np.random.default_rng(seed)
-        lacking = np.zeros(len(order)) if lacking is None else lacking
-        self.sampler = StateSampler(self.schema, self.scale, self.rank, config, lacking)
-        self.maker = StateMaker(self.problem, self.sampler)
+        self.maker = StateMaker.of(problem, order, config, lacking)
+        self.sampler = self.maker.sampler
         self.task, self.fitting = MemberTask(self.maker, folds, config, seed, threads), fitting or OneByOne(MemberTime())
         self.loss = (problem.loss / problem.loss_scale).astype(np.float32)
         self.common: Arrays = {"prior": log_prior(problem), "shift": shift(problem), "calibration": uncalibrated()}
-        self.trial_seconds = self.pool_seconds = math.inf  # for how networks see columns, and for the beliefs of the pool
+        # for how networks see columns, for moving tests of the order, and for the beliefs of the pool
+        self.trial_seconds = self.order_seconds = self.pool_seconds = math.inf
         self.members: list[Arrays] = []  # the learners of each
         self.early: dict[int, Arrays] = {}  # and of members that were fitted before their turn
-        self.pool = Pool(self.problem, self.rank, config.successors, self._held_out_belief)
+        self.refined = False
+        self._follow(order)
         self.step, self.done, self.grown = 0, 0.0, 0
         inputs, outputs = head_sizes(self.schema)
         with own_torch(seed):
@@ -100,6 +102,13 @@ class StackTrainer:
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=config.value_rate, weight_decay=config.weight_decay, fused=True
         )
+
+    def _follow(self, order: Ints) -> None:
+        """Values are learned for this order."""
+        self.order, self.rank = order, np.argsort(order)
+        self.maker = StateMaker.of(self.problem, order, self.config, self.sampler.lacking)
+        self.sampler = self.maker.sampler
+        self.pool = Pool(self.problem, self.rank, self.config.successors, self._held_out_belief)
 
     # ------------------------------------------------------------------ the loop
 
@@ -113,14 +122,16 @@ class StackTrainer:
         return any(name.startswith("weight.") for name in self.common)
 
     def advance(self) -> None:
-        """How networks see columns, the learners of a member or several, the weights of the learners, the pool, or a gradient
-        step of the value heads."""
+        """How networks see columns, the learners of a member or several, the weights of the learners, the order, the pool, or a
+        gradient step of the value heads."""
         if self.task.features is None:
             self.task = self.task.with_features(self.trial_seconds)
         elif len(self.members) < self.folds.members:
             self._fit_members()
         elif not self.ready:
             self._fit_weights()
+        elif not self.refined:
+            self._refine_order()
         elif not len(self.pool.row):
             rows = self._pool_rows()
             row = some_of(rows, self._affordable_states(rows), self.rng)
@@ -167,6 +178,23 @@ class StackTrainer:
                 named, self.common["prior"], held_share(mask, float), self.problem.labels[row], weight, self.common["shift"]
             )
         self.common |= {f"weight.{name}": value for name, value in fitted.items()}
+
+    def _refine_order(self) -> None:
+        row = np.sort(self.rng.permutation(self.folds.held_out)[: self.config.refining_rows])
+        scales, labels = np.exp(self.common["shift"]), self.problem.labels[row]
+        weight = scales[labels] * (1.0 if self.problem.weight is None else self.problem.weight[row])
+
+        def lost(held: Bools) -> Doubles:
+            mask = np.tile(held, (len(row), 1))
+            if self.problem.available is not None:
+                mask &= self.problem.available[row]
+            p = self._held_out_belief(row, mask) * scales
+            own: Doubles = p[np.arange(len(row)), labels] / p.sum(1)
+            nats: Doubles = -weight * np.log(np.maximum(own, 1e-9))
+            return nats
+
+        self._follow(refined(self.first_order, self.schema.costs, lost, self.config.refined_tests, self.order_seconds))
+        self.refined = True
 
     def _seen(self, row: Ints, mask: Bools) -> tuple[Floats, Bools]:
         """Values, 0 where they are not known, and the mask."""
@@ -365,7 +393,8 @@ class StackTrainer:
     def state(self) -> TrainingState:
         """Everything the training consists of: arrays, and facts that fit into JSON."""
         arrays: Arrays = {
-            "order": self.order,
+            "order": self.first_order,
+            "refined_order": self.order,
             **{f"features/{name}": value for name, value in (self.task.features or {}).items()},
         }
         for k, learners in [*enumerate(self.members), *self.early.items()]:
@@ -373,8 +402,8 @@ class StackTrainer:
         arrays |= {f"common/{name}": value for name, value in self.common.items()}
         arrays |= {f"pool/{name}": value for name, value in self.pool.state().items()} if len(self.pool.row) else {}
         facts: dict[str, Any] = {"done": self.done, "grown": self.grown, "trial": self.task.features is not None}
-        facts |= {"members": len(self.members), "early": sorted(self.early)}
-        return state_of(self, identity(self, "stack", self.problem, order=self.order.tolist()), arrays, facts)
+        facts |= {"members": len(self.members), "early": sorted(self.early), "refined": self.refined}
+        return state_of(self, identity(self, "stack", self.problem, order=self.first_order.tolist()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the training goes on as if it had never stopped."""
@@ -383,6 +412,8 @@ class StackTrainer:
         self.members = [part(arrays, f"member/{k}/") for k in range(facts["members"])]
         self.early = {k: part(arrays, f"member/{k}/") for k in facts["early"]}
         self.common, self.done, self.grown = part(arrays, "common/"), facts["done"], facts["grown"]
+        self.refined = facts["refined"]
+        self._follow(arrays["refined_order"])
         if pool := part(arrays, "pool/"):
             self.pool.load(pool)
         load_shared(self, arrays, facts)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from askwise.stack.belief import Linear, StackedBelief, held_share
+from askwise.stack.belief import Linear, Networks, StackedBelief, held_share
 from askwise.stack.weights import fit_weights
 
 OWNER = np.arange(2)
@@ -54,6 +54,35 @@ def test_the_linear_model_by_loops():
             z += sum(parts["main"][C + f, k] for f in range(F) if mask[b, f])
             z += sum(x[c] * parts["by_set"][f, c * K + k] for c in range(C) for f in range(F) if mask[b, f])
             assert mine[b, k] == pytest.approx(z, abs=1e-5)
+
+
+@pytest.mark.parametrize("most", [2, 6])  # of six tests; few of them are looked at in another way
+def test_the_networks_by_loops(most):
+    rng = np.random.default_rng(0)
+    owner, F, M, W, K = np.array([0, 1, 1, 2, 3, 4, 5]), 6, 2, 5, 3
+    low, slope, rate, phase = (rng.normal(size=9).astype(np.float32) for _ in range(4))
+    source = rng.integers(7, size=9)
+    sizes = [7 + 9 + 9 + F, W, W, K]
+    parts = {"bins.source": source, "bins.low": low, "bins.slope": slope}
+    parts |= {"sines.source": source[::-1], "sines.rate": rate, "sines.phase": phase}
+    for i in range(3):
+        parts |= {f"{i}.weight": rng.normal(size=(M, *sizes[i : i + 2])), f"{i}.bias": rng.normal(size=(M, 1, sizes[i + 1]))}
+    values, mask = rng.normal(size=(5, 7)).astype(np.float32) * 3, rng.random((5, F)) < 0.5
+    mask[:, most:] = False
+    mine = Networks(parts, owner, np.float64)(values, mask[:, owner], mask)
+    for b in range(5):
+        x = np.where(mask[b, owner], values[b], 0)
+        bins = ((x[source] - low) * slope).clip(0, 1)
+        sines = np.sin(x[source[::-1]] * rate + phase)
+        held = mask[b, owner], mask[b, owner[source]], mask[b, owner[source[::-1]]]
+        inputs = np.concatenate([x.clip(-4, 4) * held[0], bins * held[1], sines * held[2], mask[b]])
+        outputs = []
+        for m in range(M):
+            hidden = inputs
+            for i in range(3):
+                hidden = (np.maximum(hidden, 0) if i else hidden) @ parts[f"{i}.weight"][m] + parts[f"{i}.bias"][m, 0]
+            outputs.append(hidden)
+        np.testing.assert_allclose(mine[b], np.mean(outputs, 0), atol=1e-5)
 
 
 def test_held_share():

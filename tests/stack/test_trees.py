@@ -4,6 +4,8 @@ import lightgbm
 import numpy as np
 import pytest
 
+from askwise.model.export import onnx_model
+from askwise.model.onnx_graph import Graph
 from askwise.stack.trees import TreeArrays, from_lightgbm, joined
 
 
@@ -73,6 +75,23 @@ def test_many_cases_are_followed_in_parts(monkeypatch):
     whole = trees.scores(np.nan_to_num(X), known, 3)
     monkeypatch.setattr("askwise.stack.trees.PLACES", 700)
     np.testing.assert_allclose(trees.scores(np.nan_to_num(X), known, 3), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_onnx_graph_reaches_the_same_leaves(classes):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    stump = TreeArrays(*(np.zeros(1, t) for t in (int, np.float32, int, np.float32, int, int)), depth=0)
+    stump = stump._replace(threshold=np.full(1, np.inf, np.float32), value=np.full(1, 0.7, np.float32))
+    trees = joined([from_lightgbm(trained(classes)[0], 4, classes), stump])  # also one that is a leaf
+    rng = np.random.default_rng(1)
+    X = rng.choice([*trees.threshold[np.isfinite(trees.threshold)], 0.3, -5], (500, 4)).astype(np.float32)
+    known = rng.random(X.shape) < 0.6
+    graph = Graph()
+    inputs = {"values": graph.input("values", np.float32, 4), "known": graph.input("known", bool, 4)}
+    whole = onnx_model(graph, inputs, {"scores": trees.scores(*inputs.values(), classes)})
+    session = onnxruntime.InferenceSession(whole.SerializeToString(), providers=["CPUExecutionProvider"])
+    (theirs,) = session.run(None, {"values": X, "known": known})
+    np.testing.assert_allclose(theirs, trees.scores(X, known, classes), atol=1e-5)
 
 
 def test_joined_trees_are_the_mean_of_their_members_and_can_be_stored():

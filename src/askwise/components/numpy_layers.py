@@ -40,14 +40,16 @@ class AveragedNetworks:
         layers = [(weights[f"{i}.weight"].astype(dtype), weights[f"{i}.bias"].astype(dtype)) for i in range(depth)]
         (first, bias), *others = layers
         self.first = np.ascontiguousarray(first.transpose(1, 0, 2).reshape(first.shape[1], -1)), bias.reshape(-1)
-        self.members, self.width = len(first), first.shape[2]
-        self.others = [[(matrix[m], bias[m, 0]) for matrix, bias in others] for m in range(self.members)]
+        *between, (last, last_bias) = others
+        self.between = [[(matrix[m], bias[m, 0]) for matrix, bias in between] for m in range(len(first))]
+        self.last = last.reshape(-1, last.shape[2]) / len(first), last_bias.mean((0, 1))
 
-    def __call__(self, inputs: Any) -> Any:
-        """B, outputs."""
+    def __call__(self, inputs: Any, used: Array | None = None) -> Any:
+        """B, outputs. used: the only inputs that count, if not all do. Few operations, since with one case each takes the time of
+        a call."""
         matrix, bias = self.first
-        hidden, out = inputs @ matrix + bias, 0
-        for m, (*layers, (last, last_bias)) in enumerate(self.others):
-            own = np.maximum(hidden[:, m * self.width : (m + 1) * self.width], 0)
-            out = out + (relu_layers(own, layers) @ last + last_bias)
-        return out / np.asarray(self.members, inputs.dtype)
+        hidden = inputs @ matrix if used is None else inputs.take(used, 1) @ matrix.take(used, 0)
+        hidden, width = np.maximum(hidden + bias, 0), len(bias) // len(self.between)
+        own = [relu_layers(hidden[:, m * width : (m + 1) * width], layers) for m, layers in enumerate(self.between)]
+        matrix, bias = self.last
+        return np.concatenate(own, 1) @ matrix + bias

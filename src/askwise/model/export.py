@@ -17,9 +17,9 @@ from askwise.core.policy import free_first, greedy
 from askwise.errors import InputError
 from askwise.files import write_whole
 from askwise.model.model import LearnedModel
-from askwise.model.onnx_graph import KINDS, Graph, GraphArray
+from askwise.model.onnx_graph import KINDS, OF_TREES, Graph, GraphArray
 
-OPSET, IR = 17, 8  # old enough for every onnxruntime of the last years
+OPSETS, IR = {"": 17, OF_TREES: 3}, 8  # old enough for every onnxruntime of the last years
 
 
 def export(model: LearnedModel, path: str | Path) -> None:
@@ -90,6 +90,7 @@ def onnx_model(graph: Graph, inputs: dict[str, GraphArray], outputs: dict[str, G
         return [helper.make_tensor_value_info(name, KINDS[x.dtype], ["cases", *x.shape[1:]]) for name, x in arrays.items()]
 
     nodes, constants = graph.needed([x.name for x in outputs.values()])
+    sets = sorted({"", *(node.attributes.get("domain", "") for node in nodes)})
     whole = helper.make_model(
         helper.make_graph(
             [
@@ -101,7 +102,7 @@ def onnx_model(graph: Graph, inputs: dict[str, GraphArray], outputs: dict[str, G
             described(outputs),
             [numpy_helper.from_array(value, name) for name, value in constants.items()],
         ),
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid(name, OPSETS[name]) for name in sets],
         ir_version=IR,
         producer_name="askwise",
     )

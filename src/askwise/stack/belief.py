@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from askwise.components.numpy_layers import AveragedNetworks
-from askwise.core.arrays import Array
+from askwise.core.arrays import Array, Bools
 from askwise.family.forward import piecewise_linear, softmax, softplus
 from askwise.stack.config import DESIGN
 from askwise.stack.trees import TreeArrays
@@ -97,16 +97,18 @@ class ColumnFeatures:
         )
         sources = [kind[0] for kind in (self.bins, self.sines) if kind is not None]
         self.owner, self.dtype = np.concatenate([owner, *(owner[source] for source in sources)]), dtype
+        # C, E: each output has one column; onnxruntime multiplies by such a matrix faster than it looks columns up
+        self.of_column = [(np.arange(len(owner))[:, None] == source).astype(np.float32) for source in sources]
 
     def columns(self, values: Any) -> Any:
         """B, E."""
-        parts = [values.clip(-DESIGN.value_limit, DESIGN.value_limit)]
+        parts, of_column = [values.clip(-DESIGN.value_limit, DESIGN.value_limit)], iter(self.of_column)
         if self.bins is not None:
-            source, low, slope = self.bins
-            parts.append(piecewise_linear(values[:, source], low, slope))
+            _, low, slope = self.bins
+            parts.append(piecewise_linear(values @ next(of_column), low, slope))
         if self.sines is not None:
-            source, rate, phase = self.sines
-            parts.append(np.sin(values[:, source] * rate + phase))
+            _, rate, phase = self.sines
+            parts.append(np.sin((values @ next(of_column)) * rate + phase))
         return np.concatenate(parts, 1, dtype=self.dtype)
 
     def masked(self, columns: Any, mask: Any) -> Any:
@@ -116,16 +118,32 @@ class ColumnFeatures:
 
 
 class Networks:
-    """The mean logits of networks."""
+    """The mean logits of networks.
+
+    W_E (f(x) ⊙ m) + W_F m = W_E f(x) + W_F m - G (1 - m),   G_t = Σ_{e of test t} W_e f_e(0),   x = 0 where nothing is held:
+    so the many features of columns need no mask.
+    """
 
     def __init__(self, weights: Mapping[str, Array], owner: Array, dtype: Any) -> None:
         self.features = ColumnFeatures(weights, owner, dtype)
         layers = {name: value for name, value in weights.items() if name[0].isdigit()}
-        self.mean = AveragedNetworks(layers, dtype)
+        test = np.arange(layers["0.weight"].shape[1] - len(self.features.owner))
+        of_nothing = self.features.columns(np.zeros((1, len(owner)), np.float32))  # f(0)
+        of_test = (self.features.owner == test[:, None]) * of_nothing  # F, E
+        unheld = -(of_test @ layers["0.weight"][:, : of_test.shape[1]])  # M, F, W
+        self.mean = AveragedNetworks({**layers, "0.weight": np.concatenate([layers["0.weight"], unheld], 1)}, dtype)
+        self.test = np.concatenate([self.features.owner, test, test])  # of each input
 
     def __call__(self, values: Any, known: Any, mask: Any) -> Any:
-        x = np.where(known, values, np.float32(0))
-        return self.mean(self.features.masked(self.features.columns(x), mask))
+        shown = self.features.columns(np.where(known, values, np.float32(0)))
+        return self.mean(np.concatenate([shown, mask, ~mask], 1, dtype=shown.dtype), self._used(mask))
+
+    def _used(self, mask: Any) -> Array | None:
+        """The inputs of tests that somebody holds, if these are less than half: the others add nothing to the largest product."""
+        if not isinstance(mask, np.ndarray):  # a graph computes the same whatever is held
+            return None
+        held: Bools = np.logical_or.reduce(mask)
+        return np.flatnonzero(held[self.test]) if 2 * np.count_nonzero(held) < len(held) else None
 
 
 def _part(weights: Mapping[str, Array], prefix: str) -> dict[str, Array]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,17 +75,14 @@ class StackValues(PredictedValues):
         class_losses = self.expected_losses(belief)
         decision_loss = class_losses.min(1, keepdims=True)
         assert state.test_cost is not None
-        lam = np.full_like(state.test_cost[:, 0], self.lam)
         shown = head_inputs(belief, decision_loss, state.values, state.mask)
-        left = state.left
-        conditions = condition_inputs(self.scale, self.alone, lam, left, state.test_cost, self.breadth)
+        conditions, cost_bound = self._conditions(state)
         out = self.heads(np.concatenate([shown, conditions], 1, dtype=self.dtype))
         F, rows = state.mask.shape[1], state.rows
         scaled_cost = (state.test_cost * (self.lam / self.scale.loss_scale)).astype(out.dtype)
         candidates = next_in_order(state.legal[:, -F:], self.order, self.rank, self.breadth)
         test_values = out[:, :F] + decision_loss + scaled_cost
         best = np.where(candidates, test_values, np.inf).argmin(1)
-        cost_bound = self.scale.cost_bound(lam, left).astype(out.dtype)
         return Prediction(
             belief=belief,
             class_losses=class_losses,
@@ -98,6 +96,21 @@ class StackValues(PredictedValues):
             cost_to_come=scaled_cost[rows, best] + cost_bound * softplus(out[:, F + 2] - FAMILY.cost_offset),
             external_value=out[:, F + 3] if out.shape[1] > F + 3 else None,
         )
+
+    def _conditions(self, state: State) -> tuple[Any, Any]:
+        """What value heads see of what is asked for, and ρ: without a hard budget the same for all cases."""
+        if state.left is None:
+            conditions, cost_bound = self._without_budget
+            return np.repeat(conditions, len(state.mask), 0), cost_bound
+        return self._under_budget(np.full_like(state.left, self.lam), state.left, state.test_cost)
+
+    @cached_property
+    def _without_budget(self) -> tuple[Any, Any]:
+        return self._under_budget(np.full(1, self.lam), None, np.zeros((1, len(self.alone))))
+
+    def _under_budget(self, lam: Doubles, left: Doubles | None, test_cost: Any) -> tuple[Any, Any]:
+        conditions = condition_inputs(self.scale, self.alone, lam, left, test_cost, self.breadth)
+        return conditions, self.scale.cost_bound(lam, left).astype(self.dtype)
 
 
 def head_sizes(schema: Schema) -> tuple[int, int]:

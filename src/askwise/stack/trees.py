@@ -14,7 +14,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 
-PLACES = 2_000_000  # (case, tree) pairs that are followed at a time
+PLACES = 65_536  # (case, tree) pairs that are followed at a time: so few that all arrays of a step stay in the cache
 
 
 class TreeArrays(NamedTuple):
@@ -42,24 +42,23 @@ class TreeArrays(NamedTuple):
         """B, K: the sum of the leaves that a case reaches, for each class. values, known: B, C."""
         low, high = np.float32(-np.inf), np.float32(np.inf)
         both = np.concatenate([np.where(known, values, low), np.where(known, values, high)], 1)
+        if not isinstance(both, np.ndarray):  # an ONNX graph has an operation of its own for trees
+            return both.tree_scores(self, classes)
         adds = (self.output[:, None] == np.arange(classes)).astype(np.float32)  # T, K
         step = max(1, PLACES // max(len(self.root), 1))
-        if both.shape[0] is None or both.shape[0] <= step:
-            return self._reached(both) @ adds
-        return np.concatenate([self._reached(both[i : i + step]) @ adds for i in range(0, len(both), step)])
+        return np.concatenate([self._reached(both[i : i + step]) @ adds for i in range(0, max(len(both), 1), step)])
 
-    def _reached(self, both: Any) -> Any:
-        """B, T: the value of the leaf of each tree that a case reaches."""
-        node = np.zeros_like(both[:, :1], dtype=np.int64) + self.root
+    def _reached(self, both: Floats) -> Floats:
+        """B, T: the value of the leaf of each tree that a case reaches. NumPy is fastest at `take` from flat arrays."""
+        B, C = both.shape
+        flat, case = both.reshape(-1), np.arange(0, B * C, C)[:, None]
+        node = np.zeros((B, 1), np.int64) + self.root
         for _ in range(self.depth):
-            value = np.take_along_axis(both, _looked_up(self.column, node), 1)
-            node = _looked_up(self.child, node) + (value > _looked_up(self.threshold, node))
-        return _looked_up(self.value, node)
-
-
-def _looked_up(table: Array, place: Any) -> Any:
-    """B, T: entries of a table. NumPy's `take` is faster, but only knows arrays, and not those of an ONNX graph."""
-    return np.take(table, place) if isinstance(place, np.ndarray) else np.take_along_axis(table[None], place, 1)
+            value = flat.take(self.column.take(node) + case)
+            right = value > self.threshold.take(node)
+            node = self.child.take(node)
+            node += right
+        return self.value.take(node)
 
 
 def joined(members: Sequence[TreeArrays]) -> TreeArrays:

@@ -69,6 +69,34 @@ def test_the_page_says_who_buys_what_and_how_cases_end(make_client, models):
                 assert by_class in page
 
 
+def test_the_page_begins_with_the_very_figures_of_the_model(make_client, models):
+    for model in models.values():
+        page = make_client(of={"m": model}).get("/m/m/model").text
+        at = int(re.search(r'id="at"[^>]* value="(\d+)"', page)[1])
+        here = view.slider(model)[at]
+        assert [here[name] for name in ("cost", "accuracy", "loss")] == [model.expected[n] for n in ("cost", "accuracy", "loss")]
+        budgets = [each["budget"] for each in view.slider(model)]
+        assert budgets == sorted(budgets)
+        for name, each in zip(model.schema.classes, usage(model).outcomes.classes, strict=True):
+            assert f'{name} <span class="quiet">{round(each.cases):,} cases</span>' in page
+            assert f"{view.percent(each.recall)} <span" in page
+
+
+def test_both_axes_of_both_charts_have_a_name(make_client, models):
+    page = make_client(of={"m": models["patients"]}).get("/m/m/model").text
+    named = re.findall(r'text-anchor="middle">([a-z][^<]*)</text>', page)
+    assert named[0].startswith("mean cost per case")
+    assert named[1] == "accuracy"
+    assert named[2].startswith("probability of ")
+    assert named[3] == "how often it came true"
+
+
+@pytest.mark.parametrize("words", ["1 dollar", "2 dollars", "1 ms", "1 min"])
+def test_one_of_a_unit_is_no_plural(words):
+    amount, unit = words.split()
+    assert view.money(float(amount), {"dollar": "dollars"}.get(unit, unit)).replace(view.NOT_BROKEN, " ") == words
+
+
 def test_kinds_of_policies_are_compared_where_there_are_several(make_client, models):
     family, paper = (make_client(of={"m": models[name]}).get("/m/m/model").text for name in ("patients", "mixed"))
     assert "Which kind of policy" in family

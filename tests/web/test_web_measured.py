@@ -97,6 +97,20 @@ def test_one_of_a_unit_is_no_plural(words):
     assert view.money(float(amount), {"dollar": "dollars"}.get(unit, unit)).replace(view.NOT_BROKEN, " ") == words
 
 
+def test_the_upper_end_is_enlarged_where_it_is_reached_early_and_nothing_is_hidden():
+    frame = view.Frame(0.0, 400.0, 0.0, 200.0, (0.0, 10.0), (0.4, 1.0))
+    early, late = ([(0.0, 0.5), (1.0, 0.9), (10.0, 0.93)], [(0.0, 0.5), (5.0, 0.7), (10.0, 0.93)])
+    found = view._enlarged(frame, early, early, str)
+    x, y, wide, tall = found["shown"]
+    assert x <= frame.x(1.0)
+    assert x + wide == frame.right
+    assert y <= frame.y(0.93) <= frame.y(0.9) <= y + tall
+    assert all(found["frame"].left <= place <= found["frame"].right for place, _ in found["x_ticks"])
+    assert view._enlarged(frame, late, late, str) is None
+    assert view._enlarged(frame, early, [*early, (8.0, 0.5)], str) is None
+    assert view._enlarged(frame, [(0.0, 0.5), (0.0, 0.5)], [], str) is None
+
+
 def test_kinds_of_policies_are_compared_where_there_are_several(make_client, models):
     family, paper = (make_client(of={"m": models[name]}).get("/m/m/model").text for name in ("patients", "mixed"))
     assert "Which kind of policy" in family

@@ -24,6 +24,7 @@ from askwise.session.session import TRACE, Session
 from askwise.session.step import Option, Step
 
 STEPS = 100  # of the slider
+STEEP = 0.9  # of all that money can buy: what is above is drawn once more, enlarged, if it is bought early
 NOT_BROKEN = "\u00a0"
 IN_FRONT = {"$", "£", "¥"}
 
@@ -378,10 +379,35 @@ def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
         "others_line": " ".join(f"{x(a)},{y(b)}" for a, b in best),
         "x_ticks": [(x(v), f"{v:.4g}") for v in ticks(0, widest)],
         "y_ticks": [(y(v), label(v)) for v in ticks(*frame.up)],
+        "enlarged": _enlarged(frame, list(zip(xs, ys, strict=True)), [*dots, *others], label),
         "left": frame.left,
         "right": frame.right,
         "top": frame.top,
         "bottom": frame.bottom,
+    }
+
+
+def _enlarged(
+    frame: Frame, line: list[tuple[float, float]], points: list[tuple[float, float]], label: Callable[[float], str]
+) -> dict[str, Any] | None:
+    """The upper end of a line that rises early, to be shown once more in the corner below it: which part of the picture, and
+    where. None where it does not rise early, or where something else is drawn in that corner."""
+    gain = line[-1][1] - line[0][1]
+    upper = [(x, y) for x, y in line if y >= line[0][1] + STEEP * gain]
+    wide, tall = frame.right - frame.left, frame.bottom - frame.top
+    left, top, bottom = frame.left + 0.45 * wide, frame.top + 0.34 * tall, frame.bottom - 0.16 * tall
+    hidden = any(frame.x(x) > left - 50 and frame.y(y) > top - 20 for x, y in points)
+    if gain <= 0 or hidden or frame.x(upper[0][0]) > left - 50:
+        return None
+    first, floor, high = 0.9 * upper[0][0], upper[0][1], upper[-1][1]
+    room = 0.4 * (high - floor) or 0.05
+    part = Frame(left, frame.right, top, bottom, (first, frame.across[1]), (floor - room, min(high + room, frame.up[1])))
+    corner, across, up = (frame.x(first), frame.y(part.up[1])), part.across, part.up
+    return {
+        "frame": part,
+        "shown": (*corner, round(frame.right - corner[0], 2), round(frame.y(up[0]) - corner[1], 2)),
+        "x_ticks": [(part.x(v), f"{v:.4g}") for v in ticks(*across, 3)],
+        "y_ticks": [(part.y(v), label(v)) for v in ticks(*up, 4)],
     }
 
 

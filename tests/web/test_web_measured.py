@@ -11,6 +11,7 @@ from askwise.model.alternatives import alternatives, comparison
 from askwise.model.purchases import usage
 from askwise.reports.model_report import headline
 from askwise.web import view
+from askwise.web.chart_frames import Frame, enlarged
 
 
 def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):
@@ -98,17 +99,17 @@ def test_one_of_a_unit_is_no_plural(words):
 
 
 def test_the_upper_end_is_enlarged_where_it_is_reached_early_and_nothing_is_hidden():
-    frame = view.Frame(0.0, 400.0, 0.0, 200.0, (0.0, 10.0), (0.4, 1.0))
+    frame = Frame(0.0, 400.0, 0.0, 200.0, (0.0, 10.0), (0.4, 1.0))
     early, late = ([(0.0, 0.5), (1.0, 0.9), (10.0, 0.93)], [(0.0, 0.5), (5.0, 0.7), (10.0, 0.93)])
-    found = view._enlarged(frame, early, early, str)
+    found = enlarged(frame, early, early, str)
     x, y, wide, tall = found["shown"]
     assert x <= frame.x(1.0)
     assert x + wide == frame.right
     assert y <= frame.y(0.93) <= frame.y(0.9) <= y + tall
     assert all(found["frame"].left <= place <= found["frame"].right for place, _ in found["x_ticks"])
-    assert view._enlarged(frame, late, late, str) is None
-    assert view._enlarged(frame, early, [*early, (8.0, 0.5)], str) is None
-    assert view._enlarged(frame, [(0.0, 0.5), (0.0, 0.5)], [], str) is None
+    assert enlarged(frame, late, late, str) is None
+    assert enlarged(frame, early, [*early, (8.0, 0.5)], str) is None
+    assert enlarged(frame, [(0.0, 0.5), (0.0, 0.5)], [], str) is None
 
 
 def test_kinds_of_policies_are_compared_where_there_are_several(make_client, models):

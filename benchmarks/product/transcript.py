@@ -34,11 +34,11 @@ printed is in [transcript.txt](transcript.txt). Run it again whenever training c
 
 ![mean cost per patient against the score, with a band, the same tests for everybody, and all tests](frontier.svg)
 
-The line joins the best of all policies that were measured. The band is one standard error to either side, and the legend says on
-how many cases, which were held out when the policy was learned. Squares are what one would build by hand: the same tests for
-everybody, in the best fixed order. The thin dashed line is what the policies of the thick one come to on test rows, which no part
-of the fit has seen. The score is one minus the expected loss with balanced class weights, so deciding without any test has one
-half.
+The line joins the best of all policies that were measured; between two of them, some cases follow one and the rest the other. The
+band is one standard error to either side, and the legend says on how many cases, which were held out when the policy was learned.
+Squares are what one would build by hand: the same tests for everybody, in the best fixed order. The thin dashed line is what the
+policies of the thick one come to on test rows, which no part of the fit has seen. The score is one minus the expected loss with
+balanced class weights, so deciding without any test has one half; the corner shows the upper end once more, enlarged.
 
 ## How training went
 
@@ -66,7 +66,7 @@ often its decision is right. Cases are test rows.
 
 ![how often what had a probability came true](calibration.svg)
 
-Held-out cases again. A point on the dash-dotted line has probabilities that are what they say; beside it is the number of cases.
+Held-out cases again. A point on the dash-dotted line has probabilities that are what they say; above it is the number of cases.
 """
 
 

@@ -174,11 +174,14 @@ def test_the_command_line_says_how_many_cases_and_how_sure(fitted):
     model = askwise.load(folder / "m.askwise")
     found = model.measured
     assert found.n == 160  # all of them
-    assert f"± {found.accuracy_error:.2g} on 160 cases, each by members that had not learned from it" in said
+    words = f"{100 * found.accuracy:.1f} ± {100 * found.accuracy_error:.1f} %"
+    assert f"is right in {words} of cases" in said
+    assert f", accuracy {words}\n" in said  # the same figure wherever it is told
+    assert ". Measured on 160 cases, each held out in turn." in said
     rows = [line for line in said.splitlines() if line.count("±") == 3 and "  160  " in line]
     assert len(rows) == len(model.frontier)
-    results = next(line for line in said.splitlines() if line.startswith("on 160 cases, each by members"))
-    assert results.count(" ± ") == 7
+    results = next(line for line in said.splitlines() if line.startswith("on 160 cases, each held out in turn"))
+    assert results.count(" ± ") == 6
     told = ok("evaluate", folder / "m.askwise", folder / "cases.csv", "--target", "diagnosis")
     assert "cases                160" in told
     assert told.count(" ± ") == 7
@@ -193,7 +196,7 @@ def test_the_command_line_says_how_many_cases_and_how_sure(fitted):
 def test_the_report_and_its_picture_say_so_too(fitted):
     folder, _ = fitted
     page = (folder / "m.html").read_text()
-    assert "on 160 cases, each by members that had not learned from it" in page
+    assert "on 160 cases, each held out in turn" in page
     assert "160 cases" in page[page.index("<svg") :]  # in the picture
     assert page.count("±") > 8
 

@@ -84,6 +84,19 @@ def test_a_total_far_away_does_not_squeeze_the_curve():
     assert list(lines(axes)["_all tests"].get_ydata()) == [0.95, 0.95]
 
 
+def test_the_upper_end_is_enlarged_where_a_little_money_buys_most():
+    points = [0, 1, 3, 6, 10], [0.5, 0.9, 0.92, 0.94, 0.95]
+    given = {"chosen": range(5), "prior": 0.5, "everything": (10, 0.95)}
+    figure = plots.frontier(points, **given)
+    (room,) = figure.axes[0].child_axes
+    assert lines(room)["the best of all policies"].get_xydata().tolist() == [list(pair) for pair in zip(*points, strict=True)]
+    assert room.get_ylim()[0] > 0.8
+    assert len([text for text in words(figure) if text.startswith("all tests")]) == 1  # in the legend
+    hidden = {"same tests for everybody": ([7.0], [0.6])}  # where the enlarged part would be
+    for more in ({"others": hidden}, {"points_validation": ([0, 2, 5, 8, 10], [0.5, 0.6, 0.7, 0.8, 0.95])}):
+        assert not plots.frontier(**({"points_validation": points} | given | more)).axes[0].child_axes
+
+
 def test_without_a_score_all_tests_are_a_line_at_their_cost():
     assert list(lines(draw_frontier(everything=(10, None)).axes[0])["all tests cost 10 dollars"].get_xdata()) == [10, 10]
 

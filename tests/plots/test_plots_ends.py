@@ -1,6 +1,7 @@
 """Pictures of how it ends: recall by class, and calibration."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -44,6 +45,17 @@ def test_calibration_has_a_point_for_each_tenth_with_its_number_of_cases():
             assert f"{of.sum()}" in words(figure)
     np.testing.assert_allclose(figure.axes[0].collections[0].get_offsets(), expected)
     assert figure.axes[0].get_xlabel() == "probability of the class decided for at the end"
+
+
+def test_numbers_of_cases_never_meet():
+    report = random_report()
+    p = np.repeat([0.0999, 0.1001, 0.9], 100)  # the first two are neighbours
+    belief = np.c_[p, 1 - p, 0 * p]
+    figure = plots.calibration(Report(report.problem, replace(report.episodes, decision=0 * report.truth, belief=belief)))
+    figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.x0)
+    assert len(boxes) == 4
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_without_probabilities_there_is_a_sentence():

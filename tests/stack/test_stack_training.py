@@ -226,7 +226,7 @@ def test_a_fit_tells_what_rows_came_to_that_their_members_had_not_seen(fitted):
     assert len(report.truth) == len(X)
     assert report.measure.accuracy == pytest.approx(classifier.model_.expected["accuracy"], abs=0.03)
     assert classifier.model_.expected["n"] == len(X)
-    assert "by members that had not learned from it" in classifier.model_.facts["measured_on"]
+    assert "each held out in turn" in classifier.model_.facts["measured_on"]
 
 
 def test_files_and_exports_decide_alike(fitted, tmp_path):

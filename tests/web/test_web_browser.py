@@ -160,7 +160,7 @@ def test_the_budget_slider(open_page, models, script):
     page.keyboard.press("Home")
     if script:
         assert not page.get_by_role("button", name="Show this budget").is_visible()
-        page.wait_for_function("() => document.getElementById('used').innerText.includes('decide at once')")
+        page.wait_for_function("() => document.getElementById('taken').innerText.includes('decide at once')")
     else:
         with page.expect_navigation():
             page.get_by_role("button", name="Show this budget").click()
@@ -168,7 +168,7 @@ def test_the_budget_slider(open_page, models, script):
     shown = f"{100 * model.points[0].accuracy:.1f}".removesuffix(".0") + "\u00a0%"
     assert page.locator("#here-accuracy").inner_text() == shown
     assert before[1] != page.locator("#mark").get_attribute("cx") or before[0] == "0.00\u00a0€"
-    assert "decide at once" in page.locator("#used").inner_text()
+    assert "decide at once" in page.locator("#taken").inner_text()
     at.focus()
     page.keyboard.press("End")
     if script:

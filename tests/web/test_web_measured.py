@@ -11,6 +11,7 @@ from askwise.model.alternatives import alternatives, comparison
 from askwise.model.purchases import usage
 from askwise.reports.model_report import headline
 from askwise.web import view
+from askwise.web.chart_frames import Frame, enlarged
 
 
 def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):
@@ -67,6 +68,48 @@ def test_the_page_says_who_buys_what_and_how_cases_end(make_client, models):
                     for name, each in zip(model.schema.classes, ends.classes, strict=True)
                 )
                 assert by_class in page
+
+
+def test_the_page_begins_with_the_very_figures_of_the_model(make_client, models):
+    for model in models.values():
+        page = make_client(of={"m": model}).get("/m/m/model").text
+        at = int(re.search(r'id="at"[^>]* value="(\d+)"', page)[1])
+        here = view.slider(model)[at]
+        assert [here[name] for name in ("cost", "accuracy", "loss")] == [model.expected[n] for n in ("cost", "accuracy", "loss")]
+        budgets = [each["budget"] for each in view.slider(model)]
+        assert budgets == sorted(budgets)
+        for name, each in zip(model.schema.classes, usage(model).outcomes.classes, strict=True):
+            assert f'{name} <span class="quiet">{round(each.cases):,} cases</span>' in page
+            assert f"{view.percent(each.recall)} <span" in page
+
+
+def test_both_axes_of_both_charts_have_a_name(make_client, models):
+    page = make_client(of={"m": models["patients"]}).get("/m/m/model").text
+    named = re.findall(r'text-anchor="middle">([a-z][^<]*)</text>', page)
+    assert named[0].startswith("mean cost per case")
+    assert named[1] == "accuracy"
+    assert named[2].startswith("probability of ")
+    assert named[3] == "how often it came true"
+
+
+@pytest.mark.parametrize("words", ["1 dollar", "2 dollars", "1 ms", "1 min"])
+def test_one_of_a_unit_is_no_plural(words):
+    amount, unit = words.split()
+    assert view.money(float(amount), {"dollar": "dollars"}.get(unit, unit)).replace(view.NOT_BROKEN, " ") == words
+
+
+def test_the_upper_end_is_enlarged_where_it_is_reached_early_and_nothing_is_hidden():
+    frame = Frame(0.0, 400.0, 0.0, 200.0, (0.0, 10.0), (0.4, 1.0))
+    early, late = ([(0.0, 0.5), (1.0, 0.9), (10.0, 0.93)], [(0.0, 0.5), (5.0, 0.7), (10.0, 0.93)])
+    found = enlarged(frame, early, early, str)
+    x, y, wide, tall = found["shown"]
+    assert x <= frame.x(1.0)
+    assert x + wide == frame.right
+    assert y <= frame.y(0.93) <= frame.y(0.9) <= y + tall
+    assert all(found["frame"].left <= place <= found["frame"].right for place, _ in found["x_ticks"])
+    assert enlarged(frame, late, late, str) is None
+    assert enlarged(frame, early, [*early, (8.0, 0.5)], str) is None
+    assert enlarged(frame, [(0.0, 0.5), (0.0, 0.5)], [], str) is None
 
 
 def test_kinds_of_policies_are_compared_where_there_are_several(make_client, models):

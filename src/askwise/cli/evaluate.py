@@ -48,7 +48,7 @@ def on_test_cases(model: Model, options: argparse.Namespace) -> MeasuredOn | Non
     else:
         return None
     report = _report_of(model, cases)
-    return MeasuredOn(report, f"{len(cases.y)} {words}", "test")
+    return MeasuredOn(report, f"{len(cases.y):,} {words}", "test")
 
 
 def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> MeasuredOn:
@@ -60,4 +60,4 @@ def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> Measu
     words = "validation cases, which the fit kept apart and chose by"
     if few:
         words = "cases that it was trained on, since there were too few to keep some apart"
-    return MeasuredOn(report, f"{len(report.truth)} {words}", "validation")
+    return MeasuredOn(report, f"{len(report.truth):,} {words}", "validation")

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
             model, validation_rows, report = classifier.model_, classifier.validation_rows_, classifier.out_of_fold_
     on = []
     if report is not None:
-        on.append(MeasuredOn(report, f"{len(report.truth)} {model.measured_on}", "out_of_fold"))
+        on.append(MeasuredOn(report, f"{len(report.truth):,} {model.measured_on}", "out_of_fold"))
     elif model.measured_on == VALIDATION:
         on.append(on_validation_cases(model, cases, validation_rows))
     test = on_test_cases(model, options)

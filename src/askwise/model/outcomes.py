@@ -33,6 +33,11 @@ class Bin(NamedTuple):
     share: float  # of them for which it came true
 
     @property
+    def place(self) -> int:
+        """Which of the tenths it is, from 0."""
+        return _place(self.probability)
+
+    @property
     def interval(self) -> tuple[float, float]:
         """Of the share, as wide as one standard error to either side: Wilson's, which is not empty at 0 and at 1."""
         n, p = self.cases, self.share
@@ -67,12 +72,12 @@ class Outcomes:
         by_place: dict[int, list[Bin]] = {}
         for outcomes, part in zip((self, other), both, strict=True):
             for each in outcomes.bins:
-                by_place.setdefault(_place(each.probability), []).append(each._replace(cases=part * each.cases))
+                by_place.setdefault(each.place, []).append(each._replace(cases=part * each.cases))
         return Outcomes(classes, tuple(_joined(by_place[i]) for i in sorted(by_place)), self.about)
 
     def to_facts(self) -> dict[str, Any]:
         """In words that fit into JSON."""
-        bought = [[round(s, 4) for s in each.bought] for each in self.classes if each.bought is not None]
+        bought = [[round(s, 5) for s in each.bought] for each in self.classes if each.bought is not None]
         return {
             "recall": [[each.cases, round(each.recall, 5), round(each.error, 5)] for each in self.classes],
             "bins": [[each.cases, round(each.probability, 5), round(each.share, 5)] for each in self.bins],

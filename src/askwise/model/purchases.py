@@ -58,8 +58,8 @@ def measure_usage(model: LearnedModel, problem: Problem, held_out: Follow | None
         points.append(
             {
                 **outcomes_of(report).to_facts(),
-                "bought": [round(share, 4) for share in report.bought.values()],
-                "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 4)] for tests, n in common],
+                "bought": [round(share, 5) for share in report.bought.values()],
+                "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 5)] for tests, n in common],
             }
         )
     return {"rows": len(sample), "hard": str(model.budget.hard), "points": points}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARKS = ".s^Dvx*"
+STEEP = 0.85  # of the whole gain: what is above is drawn once more, if it is bought early
+CORNER = (0.42, 0.12, 0.56, 0.55)  # left, bottom, width and height of that, as shares of the picture
 DASHES = ("-", "--", ":", "-.")
 
 
@@ -70,25 +72,54 @@ def frontier(
     if errors is not None:  # the band too
         matter += (snapshots.score + np.asarray(errors, float))[snapshots.chosen].tolist()
     low = _score_axis(axes, np.r_[snapshots.validation_score, snapshots.score], matter)
-    _draw_chosen(axes, snapshots, prior, total, cases)
-    if errors is not None:
-        _draw_band(axes, snapshots, np.asarray(errors, float))
-    _draw_snapshots(axes, snapshots, low)
-    _draw_others(axes, compared, low)
-    if again is not None:
-        words = f"the same policies on {again.cases:,} test cases"
-        style: dict[str, Any] = {"color": SOFT, "linewidth": 0.9, "linestyle": "--", "marker": "o", "markersize": 3, "capsize": 2}
-        axes.errorbar(again.cost, again.score, again.error, elinewidth=0.6, label=words, **style)
-    axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
-    _draw_everything(axes, total, full, f"{round(total, 2):,.10g} {unit}".strip(), total <= right)
-    _, limit = limit_of(budget)
-    if limit is not None and limit <= right:
-        axes.axvline(limit, color=RED, linewidth=1, linestyle=(0, (1, 2)), label="_budget")
-    if best is not None:
-        words = f"{budget or 'chosen policy'}: {best[1]:.3f} for {best[0]:,.4g} {unit}".strip()
-        axes.plot(*best, color=RED, marker="*", markersize=15, markeredgecolor="white", linestyle="", zorder=5, label=words)
+
+    def draw(axes: Axes) -> None:
+        _draw_chosen(axes, snapshots, prior, total, cases)
+        if errors is not None:
+            _draw_band(axes, snapshots, np.asarray(errors, float))
+        _draw_snapshots(axes, snapshots, low)
+        _draw_others(axes, compared, low)
+        if again is not None:
+            _draw_again(axes, again)
+        axes.axhline(prior, color=INK, linewidth=1, linestyle="-.", label=f"deciding at once: {prior:.3f}")
+        _draw_everything(axes, total, full, f"{round(total, 2):,.10g} {unit}".strip(), total <= right)
+        _, limit = limit_of(budget)
+        if limit is not None and limit <= right:
+            axes.axvline(limit, color=RED, linewidth=1, linestyle=(0, (1, 2)), label="_budget")
+        if best is not None:
+            words = f"{budget or 'chosen policy'}: {best[1]:.3f} for {best[0]:,.4g} {unit}".strip()
+            axes.plot(*best, color=RED, marker="*", markersize=15, markeredgecolor="white", linestyle="", zorder=5, label=words)
+
+    draw(axes)
+    points = [(snapshots.validation_cost, snapshots.validation_score), (snapshots.cost, snapshots.score), *compared.values()]
+    points += [] if again is None else [(again.cost, again.score - again.error)]
+    enlarged = _enlarged(axes, snapshots, prior, points)
+    if enlarged is not None:
+        draw(enlarged)
     legend(figure, loc="outside lower center", ncols=2)
     return figure
+
+
+def _enlarged(axes: Axes, snapshots: _Snapshots, prior: float, points: list[tuple[Any, ...]]) -> Axes | None:
+    """Where a little money buys most of the score, what more of it buys is a line at the upper edge: room to draw that edge once
+    more, in the corner below. None where it would say nothing or hide something."""
+    x, y = np.r_[0, snapshots.cost[snapshots.chosen]], np.r_[prior, snapshots.score[snapshots.chosen]]
+    high, (left, right), (bottom, top) = float(y.max()), axes.get_xlim(), axes.get_ylim()
+    above = y >= prior + STEEP * (high - prior)
+    across, up, _, tall = CORNER
+    if not high > prior or above.sum() < 3 or x[above][0] > left + across * (right - left):
+        return None
+    edge = left + (across - 0.1) * (right - left), bottom + (up + tall + 0.02) * (top - bottom)  # of the corner, axis included
+    if any(((px > edge[0]) & (py < edge[1]) & (py > bottom)).any() for px, py in points):
+        return None
+    room = axes.inset_axes(CORNER)
+    tidy(room)
+    floor = float(y[above].min())
+    room.set_xlim(0.9 * x[above][0], right)
+    room.set_ylim(floor - 0.8 * (high - floor), min(top, high + 0.8 * (high - floor)))
+    room.set_title("the upper end, enlarged", fontsize=8, color=SOFT)
+    room.tick_params(labelsize=7)
+    return room
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +169,13 @@ def _draw_others(axes: Axes, others: Mapping[str, Any], low: float) -> None:
             axes.scatter(x, y, s=16, marker="s", facecolor="white", edgecolor=ORANGE, linewidths=1.1, zorder=2.5, label=words)
         else:
             axes.scatter(x, y, s=16, marker="+x^v"[(i - 1) % 4], color=SOFT, linewidths=0.7, alpha=0.8, label=words)
+
+
+def _draw_again(axes: Axes, again: Again) -> None:
+    """What the chosen ones come to on other cases."""
+    style: dict[str, Any] = {"color": SOFT, "linewidth": 0.9, "linestyle": "--", "marker": "o", "markersize": 3, "capsize": 2}
+    words = f"the same policies on {again.cases:,} test cases"
+    axes.errorbar(again.cost, again.score, again.error, elinewidth=0.6, label=words, **style)
 
 
 def _draw_chosen(axes: Axes, snapshots: _Snapshots, prior: float, total: float, cases: int | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from askwise.errors import InputError
-from askwise.model.outcomes import Outcomes, outcomes_of
+from askwise.model.outcomes import BINS, Outcomes, outcomes_of
 from askwise.plots.canvas import BLUE, INK, SOFT, count, empty, short, tidy
 from askwise.plots.models import model_of, used
 
@@ -27,8 +27,9 @@ def _ends(source: Any) -> tuple[Outcomes, Any]:
 def calibration(report: Any) -> Figure:
     """How often what had a probability came true: of two classes the rarer one, otherwise the class decided for.
 
-    A point for each tenth of the probabilities, as large as its cases are many, with an interval of one standard error; on the
-    line probabilities are what they say. Takes a `Report` that has probabilities, a model or a fitted classifier.
+    A point for each tenth of the probabilities, as large as its cases are many, with an interval of one standard error; above is
+    the number of cases. On the line probabilities are what they say. Takes a `Report` that has probabilities, a model or a fitted
+    classifier.
     """
     ends, classes = _ends(report)
     if not ends.bins:
@@ -43,10 +44,10 @@ def calibration(report: Any) -> Figure:
     most = max(b.cases for b in ends.bins)
     axes.plot(x, y, color=BLUE, linewidth=1, alpha=0.5, label="_joined")
     axes.scatter(x, y, s=[25 + 150 * b.cases / most for b in ends.bins], color=BLUE, edgecolor="white", zorder=3)
-    for each in ends.bins:
-        beside = (7, -3) if each.probability < 0.88 else (-7, -3)
-        place: dict[str, Any] = {"textcoords": "offset points", "ha": "left" if each.probability < 0.88 else "right"}
-        axes.annotate(f"{round(each.cases):,}", (each.probability, each.share), beside, fontsize=7.5, color=SOFT, **place)
+    above: dict[str, Any] = {"y": 1.06, "fontsize": 7.5, "color": SOFT, "va": "bottom"}
+    axes.text(-0.03, s="cases", ha="right", **above)
+    for each in ends.bins:  # above the middle of their tenth, where no two of them meet
+        axes.text((each.place + 0.5) / BINS, s=f"{round(each.cases):,}", ha="center", **above)
     about = "the class decided for" if ends.about is None else short(classes[ends.about])
     axes.set_xlabel(f"probability of {about} at the end", parse_math=False)
     axes.set_ylabel("how often it came true")

@@ -162,7 +162,7 @@ def paths(report: Any, most: int = 12, *, steps: int = 6, unit: str = "") -> Fig
     else:
         schema, taken, unit = model.schema, recorded(model, steps), unit or model.unit
         shown, ends = min(most, len(used(model).paths)), ["decided"]
-        note = f"the {count(shown, 'most common path')} of {used(model).rows} {model.held_out_cases}"
+        note = f"the {count(shown, 'most common path')} of {used(model).rows:,} {model.held_out_cases}"
     root = grow(taken, shown, [short(t, 18) for t in schema.tests], ends)
     return _draw_tree(root, taken, _table(taken, shown, unit), note, steps)
 

@@ -18,25 +18,30 @@ from askwise.model.alternatives import alternatives
 from askwise.model.model import LearnedModel
 from askwise.model.outcomes import Outcomes, outcomes_of
 from askwise.model.purchases import usage
+from askwise.plots.models import works_at
 from askwise.reports.model_report import (
     MeasuredOn,
     amounts,
+    capital,
     compared,
     describe,
     frontier_table,
     headline,
-    kind_of,
+    in_unit,
     kinds_used,
     objective_words,
     percent,
-    results,
+    points,
+    result_words,
+    unit_of,
 )
-from askwise.reports.pages import Beside, Block, Code, Facts, Heading, Picture, Strong, Table, Words, fragment, html, markdown
+from askwise.reports.pages import Beside, Block, Code, Facts, Heading, Picture, Table, Words, fragment, html, markdown
 from askwise.texts import encoded, give_or_take, printable
 
 PICTURES, PAGES = (".png", ".svg"), (".html", ".md")  # endings of what is written beside a model
 ENOUGH = 0.9  # the share of all that money can buy whose price is told
 ALMOST_ALL = 0.99
+STEPS = 4  # tests of a path that are drawn; with more, the letters would be too small to read
 
 
 def beside(out: Path) -> list[Path]:
@@ -73,7 +78,7 @@ def in_notebook(model: LearnedModel) -> str:
 def contents(model: LearnedModel, on: Sequence[MeasuredOn], curve: Picture) -> list[Block]:
     """The whole page, as blocks."""
     blocks: list[Block] = [Words(headline(model), lead=True), _facts(model)]
-    blocks += [Heading("What each amount of money buys"), curve, _sentence(kinds_used(model)), _points(model)]
+    blocks += [Heading("What each amount of money buys"), curve, _sentence(kinds_used(model)), points(model)]
     table = compared(model)
     if table is not None:
         blocks += [Heading("Which kind of policy"), table, Words(KINDS_WORDS)]
@@ -84,32 +89,28 @@ def contents(model: LearnedModel, on: Sequence[MeasuredOn], curve: Picture) -> l
     if source is not None and source.ends is not None:
         blocks += _ends(model, source, source.ends)
     if on:
-        blocks += [Heading("Results"), *(_sentence(results(model, each)) for each in on)]
+        blocks += [Heading("Results"), _results(model, on)]
     rest = [line for line in describe(model).splitlines() if line not in (headline(model), kinds_used(model))]
     return [*blocks, Heading("The model"), *map(_sentence, rest)]
 
 
 KINDS_WORDS = (
-    "Each column is the best that one kind of policy makes of the money: deciding at once is part of every kind, and two "
-    "policies may be mixed. All kinds were measured on the same cases, so that their differences are surer than the ± of each of "
-    "them. What is bold is used."
+    "Each column is the best that one kind of policy makes of the money; two policies of a kind may be mixed, and so may any of "
+    "them and deciding at once. Bold is what the model uses: where two columns are bold it mixes them, which can be better than "
+    "either. All kinds were measured on the same cases, so their differences are surer than the ± of each of them."
 )
 
 
 def _sentence(line: str) -> Words:
-    return Words(f"{line[:1].upper()}{line[1:].removesuffix('.')}.")
-
-
-def _unit(model: LearnedModel) -> str:
-    return f" {printable(model.unit)}" if model.unit else ""
+    return Words(f"{capital(line).removesuffix('.')}.")
 
 
 def _facts(model: LearnedModel) -> Facts:
     here, costs = model.measured, model.schema.costs
     pairs = [
         ("Tests", str(model.schema.n_tests)),
-        ("All tests cost", f"{costs.money(costs.total):.4g}{_unit(model)}"),
-        ("Expected cost", f"{here.cost:.4g}{give_or_take(here.cost_error)}{_unit(model)}"),
+        ("All tests cost", f"{costs.money(costs.total):.4g}{unit_of(model)}"),
+        ("Expected cost", f"{here.cost:.4g}{give_or_take(here.cost_error)}{unit_of(model)}"),
         ("Accuracy", percent(here.accuracy, here.accuracy_error)),
     ]
     if model.judged_by_loss:
@@ -117,16 +118,24 @@ def _facts(model: LearnedModel) -> Facts:
     return Facts((*pairs, ("Measured on", f"{here.n:,} cases")))
 
 
+def _results(model: LearnedModel, on: Sequence[MeasuredOn]) -> Table:
+    """What was measured on each set of cases."""
+    each = [result_words(model, of.report) for of in on]
+    rows = tuple((in_unit(name, model) if name == "mean cost" else name, *(of[name] for of in each)) for name in each[0])
+    return Table("All figures where the model works; ± is one standard error", ("figure", *(of.words for of in on)), rows)
+
+
 # ---------------------------------------------------------------------- what money buys
 
 
 def frontier_picture(model: LearnedModel, figure: Any, file: str = "") -> Picture:
     """The plane of cost and score, and what it says in words."""
-    points, unit = model.frontier, _unit(model)
-    first, last = points[0].measure, model.saturation.measure
+    unit, first, last = unit_of(model), model.frontier[0].measure, model.saturation.measure
     words = f"{model.objective} over mean cost: {objective_words(model, first)} at no cost, {objective_words(model, last)} at "
-    cases = amounts(sorted({p.measure.n for p in points}))
-    caption = [f"Measured on {cases} {model.measured_on}. The band is one standard error to either side of the line."]
+    cases = amounts(sorted({p.measure.n for p in model.frontier}))
+    caption = [f"Measured on {cases} {model.measured_on}; the band is one standard error to either side of the line."]
+    if model.weighted:
+        caption.append(f"The score is 1 - {model.objective}: {works_at(model)[1]:.3f} where the model works.")
     enough = _money_for(model, ENOUGH)
     if enough is not None:
         caption.append(f"{100 * ENOUGH:.0f} % of all that money can buy is bought for {enough:.4g}{unit} per case.")
@@ -155,28 +164,9 @@ def static_cost(model: LearnedModel) -> str | None:
     if not as_good:
         return "No fixed set of tests for everybody was as good as this policy."
     return (
-        f"The cheapest fixed set of tests for everybody that was as good as this policy costs {min(as_good):.4g}{_unit(model)} "
+        f"The cheapest fixed set of tests for everybody that was as good as this policy costs {min(as_good):.4g}{unit_of(model)} "
         f"per case, this policy {model.measured.cost:.4g}."
     )
-
-
-def _points(model: LearnedModel) -> Table:
-    """The points of the frontier."""
-    followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
-    rows = []
-    for i, point in enumerate(model.frontier):
-        m = point.measure
-        figures = [
-            f"{m.cost:.4g}{give_or_take(m.cost_error)}",
-            objective_words(model, m),
-            percent(m.accuracy, m.accuracy_error) if model.judged_by_loss else f"{m.loss:.4f} ± {m.loss_error:.4f}",
-            f"{m.n:,}",
-            kind_of(model, i),
-        ]
-        rows.append(tuple(map(Strong, figures)) if i in followed else tuple(figures))
-    cost = f"mean cost{',' if model.unit else ''}{_unit(model)}"
-    head = (cost, model.objective, "accuracy" if model.judged_by_loss else "loss", "cases", "kind of policy")
-    return Table("Points of the line; where the model works is bold", head, tuple(rows))
 
 
 # ---------------------------------------------------------------------- what is bought by whom
@@ -207,11 +197,29 @@ class _Source:
 def _bought(model: LearnedModel, source: _Source) -> Picture:
     everybody = [test for test, share in source.bought.items() if share > ALMOST_ALL]
     nobody = [test for test, share in source.bought.items() if share == 0]
-    caption = [f"On {source.words}, by their true class."]
-    caption += [f"(Almost) everybody buys {_listed(everybody)}."] if everybody else ["There is no test that everybody buys."]
-    caption += [f"Nobody buys {_listed(nobody)}; that need not be offered."] if nobody else []
+    caption = [f"Shares of {source.words}, by their true class.", *_contrast(model, source)]
+    caption += [f"Almost every case buys {_listed(everybody)}."] if everybody else ["No test is bought for every case."]
+    caption += [f"Never bought: {_listed(nobody)}."] if nobody else []
     svg = plots.inline(plots.bought(source.cases))
     return Picture(" ".join(caption), "How often each test is bought, by class", svg, "", _by_class(model, source))
+
+
+def _contrast(model: LearnedModel, source: _Source) -> list[str]:
+    """Which test tells the classes apart most by how often they buy it; nothing where that is not known."""
+    kept = [
+        (printable(name), each.bought)
+        for name, each in zip(model.schema.classes, () if source.ends is None else source.ends.classes, strict=False)
+        if each.cases and each.bought is not None
+    ]
+    if len(kept) < 2:
+        return []
+    shares = np.array([bought for _, bought in kept])  # classes, F
+    test = int(np.ptp(shares, axis=0).argmax())
+    low, high = int(shares[:, test].argmin()), int(shares[:, test].argmax())
+    if shares[high, test] == shares[low, test]:
+        return []
+    often, seldom = (f"{100 * shares[k, test]:.0f} % of class {kept[k][0]}" for k in (high, low))
+    return [f"Classes differ most in {printable(model.schema.tests[test])}: {often} buy it, {seldom}."]
 
 
 def _listed(names: list[str], most: int = 8) -> str:
@@ -230,18 +238,18 @@ def _by_class(model: LearnedModel, source: _Source) -> Table:
     rows = [
         (printable(schema.tests[i]), f"{costs[i]:.4g}", *(f"{100 * shares[i]:.1f} %" for _, shares in columns)) for i in order
     ]
-    head = ("test", f"cost{',' if model.unit else ''}{_unit(model)}", *(name for name, _ in columns))
+    head = ("test", in_unit("cost", model), *(name for name, _ in columns))
     return Table("Share of cases that buy each test", head, tuple(rows))
 
 
 def _paths(model: LearnedModel, source: _Source) -> Picture:
-    table, caption = None, f"On {source.words}; a band is as wide as its cases are many."
+    table, caption = None, f"On {source.words}; a band is as thick as its cases are many."
     if source.paths:
         covered = sum(share for _, share in source.paths)
-        caption += f" The {len(source.paths)} most common sequences of tests are those of {100 * covered:.0f} % of cases."
+        caption += f" {100 * covered:.0f} % of cases take one of the {len(source.paths)} most common sequences of tests."
         rows = tuple((" → ".join(map(printable, tests)) or "nothing", f"{100 * share:.1f} %") for tests, share in source.paths)
         table = Table("The most common sequences of tests", ("tests in their order", "cases"), rows)
-    svg = plots.inline(plots.paths(source.cases, unit=model.unit))
+    svg = plots.inline(plots.paths(source.cases, steps=STEPS, unit=model.unit))
     return Picture(caption, "The paths that cases take, from test to test to a decision", svg, "", table)
 
 
@@ -254,8 +262,8 @@ def _ends(model: LearnedModel, source: _Source, ends: Outcomes) -> list[Block]:
     rows = tuple((name, f"{round(each.cases):,}", percent(each.recall, each.error)) for name, each in known)
     name, worst = min(known, key=lambda pair: pair[1].recall)
     caption = (
-        f"On {source.words}. Of {round(worst.cases):,} cases of class {name}, {percent(worst.recall, worst.error)} are decided "
-        "rightly, the smallest share of all classes."
+        f"On {source.words}. The class that is missed most often is {name}: {percent(worst.recall, worst.error)} of its "
+        f"{round(worst.cases):,} cases are decided rightly."
     )
     table = Table("Share of the cases of each class that is decided rightly", ("class", "cases", "recall"), rows)
     recall = Picture(caption, "Recall by class", plots.inline(plots.recall(source.cases)), "", table)
@@ -269,9 +277,9 @@ def _ends(model: LearnedModel, source: _Source, ends: Outcomes) -> list[Block]:
 def _calibration(source: _Source, ends: Outcomes, names: list[str]) -> Picture:
     about = "the class decided for" if ends.about is None else names[ends.about]
     caption = (
-        f"Of {ends.cases:,} cases, by the probability of {about} when they were decided: how often it came true, with one "
-        "standard error and the number of cases. On the line probabilities are what they say; they are off by "
-        f"{100 * ends.calibration_error:.1f} percentage points on average over cases."
+        f"{ends.cases:,} cases by the probability of {about} when they were decided, and how often it came true, with one "
+        "standard error; their numbers are above. On the dash-dotted line probabilities are what they say. On average over cases "
+        f"they are off by {100 * ends.calibration_error:.1f} percentage points."
     )
     rows = []
     for each in ends.bins:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.core.scoring import RULES
 from askwise.evaluation import Estimate, Report
-from askwise.frontier.point import LEARNED_STOPPING
 from askwise.model.alternatives import all_tests, comparison
 from askwise.model.model import LearnedModel
-from askwise.reports.pages import Strong, Table
+from askwise.reports.pages import Strong, Table, as_text
 from askwise.tables.external import Recorded
 from askwise.texts import give_or_take, printable
 
@@ -21,23 +20,43 @@ AT_ONCE = "decides at once"
 
 def frontier_table(model: LearnedModel) -> str:
     """Text: every kept policy, of which kind it is, and where the model works. What was learned for comes first."""
-    followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
-    name = model.objective
-    other = "accuracy" if model.judged_by_loss else "loss"
-    head = f"    {'mean cost':>19}  {name:>19}  {other:>19}  {'cases':>8}  kind of policy"
-    lines = [head, "    " + "-" * (len(head) - 4 + len(LEARNED_STOPPING) - len("kind of policy"))]
-    for i, p in enumerate(model.frontier):
-        m, (value, error) = p.measure, learned(model, p.measure)
-        beside, off = (m.accuracy, m.accuracy_error) if model.judged_by_loss else (m.loss, m.loss_error)
-        figures = _figure(m.cost, m.cost_error, 3), _figure(value, error, 4), _figure(beside, off, 4)
-        lines.append(f"{'  > ' if i in followed else '    '}{'  '.join(figures)}  {m.n:>8}  {kind_of(model, i)}")
-    lines.append(f"    measured on {model.held_out_cases}; ± is one standard error")
+    name, lines = model.objective, [as_text(points(model))]
+    lines.append(f"    > where the model works; measured on {model.held_out_cases}; ± is one standard error")
     if model.rule is not None:
         lines.append(f"    it was learned for the {name} of the class probabilities, not for the class that is named")
     if model.weighted:
         loss_scale = "" if name == "loss" else f"; the scale is {model.loss_scale:.4g}, the mean of the largest loss of a case"
         lines.append(f"    it was learned for the {name}{loss_scale}; the accuracy counts all mistakes alike")
     return "\n".join(lines)
+
+
+def points(model: LearnedModel) -> Table:
+    """The same as a block of a page."""
+    followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
+    rows = []
+    for i, point in enumerate(model.frontier):
+        m = point.measure
+        figures = [
+            f"{m.cost:.4g}{give_or_take(m.cost_error)}",
+            objective_words(model, m),
+            percent(m.accuracy, m.accuracy_error) if model.judged_by_loss else f"{m.loss:.4f} ± {m.loss_error:.4f}",
+            f"{m.n:,}",
+            kind_of(model, i),
+        ]
+        rows.append(tuple(map(Strong, figures)) if i in followed else tuple(figures))
+    other = "accuracy" if model.judged_by_loss else "loss"
+    head = (in_unit("mean cost", model), model.objective, other, "cases", "kind of policy")
+    return Table("Points of the line; where the model works is bold", head, tuple(rows))
+
+
+def unit_of(model: LearnedModel) -> str:
+    """To stand after an amount."""
+    return f" {printable(model.unit)}" if model.unit else ""
+
+
+def in_unit(label: str, model: LearnedModel) -> str:
+    """A label with the unit of money, if that has a name."""
+    return f"{label},{unit_of(model)}" if model.unit else label
 
 
 def kind_of(model: LearnedModel, i: int) -> str:
@@ -50,11 +69,8 @@ def comparison_table(model: LearnedModel) -> str:
     table = compared(model)
     if table is None:
         return ""
-    rows = [table.head, *table.rows]
-    wide = [max(len(row[i]) for row in rows) for i in range(len(table.head))]
-    left = len(wide) - 1  # words go from the left
-    lines = ["    " + "  ".join(f"{c:{'<' if i == left else '>'}{wide[i]}}" for i, c in enumerate(row)).rstrip() for row in rows]
-    return "\n".join([f"{table.title}:", lines[0], "    " + "-" * (max(map(len, lines)) - 4), *lines[1:]])
+    figures = replace(table, head=table.head[:-1], rows=tuple(row[:-1] for row in table.rows))  # a * says what words say there
+    return f"{table.title}; * is used, where there are two as a mixture:\n{as_text(figures)}"
 
 
 def compared(model: LearnedModel) -> Table | None:
@@ -62,19 +78,27 @@ def compared(model: LearnedModel) -> Table | None:
     levels = comparison(model)
     if not levels:
         return None
-    unit = f", {printable(model.unit)}" if model.unit else ""
     cases = sorted({m.n for level in levels for m in (*level.best.values(), level.used)})
     title = (
-        f"{model.objective.capitalize()} of each kind of policy, by money per case on average, on {amounts(cases)} "
-        f"{model.measured_on}; ± is one standard error"
+        f"{capital(model.objective)} of each kind of policy, by the money per case on average. "
+        f"Measured on {amounts(cases)} {model.measured_on}; ± is one standard error"
     )
-    head = (f"money per case{unit}", *levels[0].best, "used", "which is")
+    head = (in_unit("money per case", model), *levels[0].best, "what is used", "which is")
     rows = []
     for level in levels:
         words = {kind: objective_words(model, m) for kind, m in level.best.items()}
         best = [Strong(text) if kind in level.kinds else text for kind, text in words.items()]
-        rows.append((f"{level.money:.4g}", *best, objective_words(model, level.used), " and ".join(level.kinds)))
+        rows.append((f"{level.money:.4g}", *best, objective_words(model, level.used), _mixture(level.kinds)))
     return Table(title, head, tuple(rows))
+
+
+def _mixture(kinds: tuple[str, ...]) -> str:
+    return kinds[0] if len(kinds) == 1 else f"a mixture of {' and '.join(kinds)}"
+
+
+def capital(words: str) -> str:
+    """The beginning of a sentence; names in it stay as they are."""
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def amounts(numbers: list[int]) -> str:
@@ -84,14 +108,14 @@ def amounts(numbers: list[int]) -> str:
 
 def kinds_used(model: LearnedModel) -> str:
     """Which kind of policy the model uses for which money, in a sentence."""
-    unit, runs = f" {printable(model.unit)}" if model.unit else "", list[tuple[str, list[float]]]()
+    runs = list[tuple[str, list[float]]]()
     for i, point in enumerate(model.frontier):
         if not runs or runs[-1][0] != kind_of(model, i):
             runs.append((kind_of(model, i), []))
         runs[-1][1].append(point.cost)
     parts = [f"{kind} at {of[0]:.4g}" + (f" to {of[-1]:.4g}" if len(of) > 1 else "") for kind, of in runs]
     between = "; between two of them a mixture" if len(model.frontier) > 1 else ""
-    return f"policies by their mean cost{',' if unit else ''}{unit}: {'; '.join(parts)}{between}"
+    return f"{in_unit('policies by their mean cost', model)}: {'; '.join(parts)}{between}"
 
 
 def headline(model: LearnedModel) -> str:
@@ -101,16 +125,16 @@ def headline(model: LearnedModel) -> str:
         return percent(m.accuracy, m.accuracy_error)
 
     here, everything, costs = model.measured, all_tests(model), model.schema.costs
-    total, unit = costs.money(costs.total), f" {printable(model.unit)}" if model.unit else ""
+    total = costs.money(costs.total)
     less = everything is not None and round(everything.cost, 2) < round(total, 2)
-    had = f" ({everything.cost:.4g} for what is to be had)" if less and everything is not None else ""
-    parts = [f"costs {here.cost:.4g}{give_or_take(here.cost_error)}"]
+    had = f" ({everything.cost:.4g} on average, since some are missing)" if less and everything is not None else ""
+    parts = [f"costs {here.cost:.4g}{give_or_take(here.cost_error)} on average"]
     parts.append(f"is right in {right(here)} of cases" + ("" if everything is None else f" (all tests: {right(everything)})"))
     if model.judged_by_loss:
         lost = "" if everything is None else f" (all tests: {objective_words(model, everything)})"
         parts.append(f"has {model.objective} {objective_words(model, here)}{lost}")
     figures = f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"All tests cost {total:.4g}{unit}{had}; this policy {figures}. Measured on {here.n:,} {model.measured_on}."
+    return f"All tests cost {total:.4g}{unit_of(model)}{had}; this policy {figures}. Measured on {here.n:,} {model.measured_on}."
 
 
 def percent(share: float, error: float) -> str:
@@ -127,19 +151,21 @@ def objective_words(model: LearnedModel, m: Measure) -> str:
 def describe(model: LearnedModel) -> str:
     """Some sentences about a model."""
     schema, expected, best = model.schema, model.measured, model.saturation
-    total = schema.costs.money(schema.costs.total)
-    unit = f" {printable(model.unit)}" if model.unit else ""
-    kind = model.objective
+    total, unit = schema.costs.money(schema.costs.total), unit_of(model)
     trained_for = "every amount of money" if model.trained_for == Budget() else model.trained_for
     hard = model.budget.hard  # a larger one may help
     within = "" if hard is None else f" while no case may cost more than {float(hard):g}{unit}"
+
+    def reached(m: Measure) -> str:
+        return f"{model.objective} {objective_words(model, m)}"
+
     lines = [
         headline(model),
         f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
         f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
-        f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {kind} {_objective(model, expected)}",
-        f"more than {best.cost:.4g}{unit} per case would not help{within}: {kind} there is {_objective(model, best.measure)}",
+        f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {reached(expected)}",
+        f"more than {best.cost:.4g}{unit} per case would not help{within}: {reached(best.measure)} there",
         kinds_used(model),
     ]
     if isinstance(model.external, Recorded):
@@ -162,17 +188,6 @@ def one_line(model: LearnedModel) -> str:
 def learned(model: LearnedModel, m: Measure) -> tuple[float, float]:
     """What training was about, and its standard error."""
     return model.objective_value(m.loss, m.accuracy), model.objective_value(m.loss_error, m.accuracy_error)
-
-
-def _objective(model: LearnedModel, m: Measure) -> str:
-    """The figure that training was about, with its error and the number of cases."""
-    value, error = learned(model, m)
-    return f"{value:.4f}{give_or_take(error)} on {m.n} {model.measured_on}"
-
-
-def _figure(value: float, error: float, digits: int) -> str:
-    """A figure of the table, with its error."""
-    return f"{value:9.{digits}f} ±{error:8.{digits}f}"
 
 
 def card(model: LearnedModel) -> dict[str, Any]:
@@ -204,15 +219,20 @@ class MeasuredOn:
 
 def results(model: LearnedModel, on: MeasuredOn) -> str:
     """What was measured, in a sentence."""
-    report, m, (value, error) = on.report, on.report.measure, learned(model, on.report.measure)
-    loss = f"loss {m.loss:.4g}{give_or_take(m.loss_error)}"
-    accuracy = f"accuracy {m.accuracy:.4f}{give_or_take(m.accuracy_error)}"
-    balanced = f"balanced accuracy {report.balanced_accuracy:.4f}{give_or_take(report.balanced_accuracy_error)}"
-    aim = f"mean cost {m.cost:.4g}{give_or_take(m.cost_error)}, {model.objective} {value:.4f}{give_or_take(error)}"
-    others = [
-        f"{words} {e.value:.4f}{give_or_take(e.error)}" for words, e in probability_figures(report) if words != model.objective
-    ]
-    return ", ".join([f"on {on.words}: {aim}", accuracy if model.judged_by_loss else loss, balanced, *others])
+    return f"on {on.words}: {', '.join(f'{name} {words}' for name, words in result_words(model, on.report).items())}"
+
+
+def result_words(model: LearnedModel, report: Report) -> dict[str, str]:
+    """The same by name; what training was about comes after the cost."""
+    m, balanced = report.measure, (report.balanced_accuracy, report.balanced_accuracy_error)
+    others = {words: f"{e.value:.4f} ± {e.error:.4f}" for words, e in probability_figures(report)}
+    return {
+        "mean cost": f"{m.cost:.4g}{give_or_take(m.cost_error)}",
+        model.objective: objective_words(model, m),
+        "accuracy": percent(m.accuracy, m.accuracy_error),
+        "balanced accuracy": percent(*balanced),
+        **{words: figure for words, figure in others.items() if words != model.objective},
+    }
 
 
 def probability_figures(report: Report) -> list[tuple[str, Estimate]]:

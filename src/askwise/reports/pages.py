@@ -4,6 +4,7 @@ are made here."""
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,7 @@ from html import escape
 from importlib import resources
 
 LARGER = 1.35  # than it was drawn
+MIN_WIDE = 9  # letters of a column of a table in a terminal
 NUMBER = re.compile(r"[<>]? ?[-−]?[\d.,]+( ?± ?[\d.,]+)?( ?%)?|–")
 
 
@@ -130,17 +132,43 @@ def _html(block: Block, name: str) -> str:
     if isinstance(block, Picture):
         numbers = "" if block.table is None else f"<details><summary>The numbers</summary>{_html(block.table, name)}</details>"
         return (
-            f"<figure><div class='picture'{_widest(block.svg)} role='img' aria-label='{escape(block.words)}'>"
+            f"<figure><div class='picture'{_widest(block.svg)} role='img' tabindex='0' aria-label='{escape(block.words)}'>"
             f"{_own_names(block.svg, name)}</div>"
             f"<figcaption>{escape(block.title)}</figcaption>{numbers}</figure>"
         )
-    number = [all(NUMBER.fullmatch(row[i]) for row in block.rows) for i in range(len(block.head))]
+    number = _numbers(block)
     head = "".join(f"<th scope='col'{_side(number[i])}>{escape(cell)}</th>" for i, cell in enumerate(block.head))
     rows = "".join(f"<tr>{''.join(_cell(cell, i, number[i]) for i, cell in enumerate(row))}</tr>\n" for row in block.rows)
     return (
         f"<div class='wide' role='region' tabindex='0' aria-label='{escape(block.title)}'><table><caption>{escape(block.title)}"
         f"</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>"
     )
+
+
+def _numbers(table: Table) -> list[bool]:
+    """Which columns hold numbers alone; they go from the right."""
+    return [all(NUMBER.fullmatch(row[i]) for row in table.rows) for i in range(len(table.head))]
+
+
+def as_text(table: Table) -> str:
+    """A table for a terminal, without its title. A row that stands out has a > before it, a single cell a * after it."""
+    wide = [max(MIN_WIDE, *(len(row[i]) for row in table.rows)) for i in range(len(table.head))]
+    heads = [textwrap.wrap(name, n, break_long_words=False) for name, n in zip(table.head, wide, strict=True)]
+    wide = [max(n, *map(len, lines)) for n, lines in zip(wide, heads, strict=True)]
+    high = max(map(len, heads))
+    above = zip(*([""] * (high - len(lines)) + lines for lines in heads), strict=True)
+    numbers = _numbers(table)
+
+    def line(cells: Sequence[str]) -> str:
+        whole = all(isinstance(cell, Strong) for cell in cells)
+        parts = [
+            f"{cell:{'>' if number else '<'}{n}}" + ("*" if isinstance(cell, Strong) and not whole else " ")
+            for cell, n, number in zip(cells, wide, numbers, strict=True)
+        ]
+        return f"{'  > ' if whole else '    '}{' '.join(parts)}".rstrip()
+
+    rule = "    " + "-" * (sum(wide) + 2 * len(wide) - 2)
+    return "\n".join([*map(line, above), rule, *map(line, table.rows)])
 
 
 def _widest(svg: str) -> str:

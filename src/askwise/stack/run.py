@@ -166,7 +166,7 @@ def run(
         policy=policy,
         shared=stack,
         held_out=held_out.report if few else None,
-        measured_on="cases, each by members that had not learned from it" if few else VALIDATION,
+        measured_on="cases, each held out in turn" if few else VALIDATION,
     )
 
 

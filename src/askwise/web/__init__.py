@@ -8,6 +8,7 @@ request_guard: what every request goes through
 bodies: what may be sent and what comes back
 api: the routes for programs
 openapi: what OpenAPI says of these routes
+chart_frames: where things are in the charts of the page
 view: what the page shows, in words and numbers
 page: the routes for people
 app: the whole application

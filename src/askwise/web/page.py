@@ -51,7 +51,8 @@ def _templates() -> jinja2.Environment:
     )
     changed = hashlib.sha256(b"".join(v for _, v in sorted(_static().items()))).hexdigest()[:12]
     templates.globals |= {"version": __version__, "static": lambda name: f"/static/{name}?{changed}"}
-    templates.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "url": partial(quote, safe="")}
+    templates.filters |= {"money": view.money, "percent": view.percent, "shown": view.shown, "grouped": "{:,}".format}
+    templates.filters |= {"url": partial(quote, safe="")}
     return templates
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, floor, log10
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -16,13 +14,13 @@ from askwise.frontier.hull import staircase
 from askwise.frontier.point import SAME_TESTS
 from askwise.model.alternatives import alternatives, at_average
 from askwise.model.model import LearnedModel
-from askwise.model.outcomes import Outcomes
+from askwise.model.outcomes import BINS, Outcomes
 from askwise.model.purchases import Usage, usage
 from askwise.reports.model_report import compared, headline
 from askwise.reports.pages import Strong
 from askwise.session.session import TRACE, Session
 from askwise.session.step import Option, Step
-from askwise.texts import give_or_take
+from askwise.web.chart_frames import Frame, enlarged, ticks
 
 STEPS = 100  # of the slider
 NOT_BROKEN = "\u00a0"
@@ -94,6 +92,8 @@ def money(amount: float | None, unit: str, about: bool = False) -> str:
         return "–"
     text = f"{amount:,.2f}" if about or round(amount, 2) == round(amount, 6) else f"{amount:,.6g}"
     text = text.removesuffix(".00") if not about and unit not in IN_FRONT | {"€"} else text
+    if text == "1" and len(unit) > 3 and unit.endswith("s"):
+        unit = unit[:-1]  # 1 dollar, 2 dollars
     if not unit:
         return text
     return f"{unit}{text}" if unit in IN_FRONT else f"{text}{NOT_BROKEN}{unit}"
@@ -124,7 +124,7 @@ def works_at(model: LearnedModel) -> str:
         parts.append(f"at a mean cost of {money(float(b.average), model.unit)} per case")
     if b.hard is not None:
         parts.append(f"with at most {money(float(b.hard), model.unit)} for any case")
-    return " and ".join(parts) or "at the cheapest point that is about as good as its best"
+    return " and ".join(parts) or "at its cheapest point within one standard error of the best"
 
 
 _WORDS = {
@@ -211,14 +211,14 @@ def slider(model: LearnedModel) -> list[dict[str, Any]]:
     """What each position of the slider comes to."""
     positions = []
     for i in range(STEPS + 1):
-        b = model.saturation.cost * i / STEPS
-        there = at_average(model, b)
+        there = at_position(model, i)
+        b = there.expected["cost"] if there is model else model.saturation.cost * i / STEPS
         figures = {"budget": b, **{k: there.expected[k] for k in ("cost", "accuracy", "loss")}}
         words = {
             "budget": money(b, model.unit, about=True),
             "cost": money(figures["cost"], model.unit, about=True),
             "accuracy": percent(figures["accuracy"]),
-            "loss": f"{figures['loss']:.4g}",
+            "loss": f"{figures['loss']:.4f}",
         }
         words |= {name.replace("_", "-"): text for name, text in errors(there.measured, model.unit).items()}
         error = there.measured.loss_error if model.judged_by_loss else there.measured.accuracy_error
@@ -231,7 +231,7 @@ def errors(measured: Measure, unit: str) -> dict[str, str]:
     return {
         "cost_error": f"± {money(measured.cost_error, unit, about=True)}",
         "accuracy_error": f"± {100 * measured.accuracy_error:.1f}{NOT_BROKEN}%",
-        "loss_error": give_or_take(measured.loss_error).strip(),
+        "loss_error": f"± {measured.loss_error:.4f}",
     }
 
 
@@ -239,6 +239,11 @@ def position(model: LearnedModel, b: float) -> int:
     """The position of the slider for a budget."""
     most = model.saturation.cost
     return STEPS if not most else min(max(round(b / most * STEPS), 0), STEPS)
+
+
+def at_position(model: LearnedModel, at: int) -> LearnedModel:
+    """The model at a position of the slider; where it works, that is the model itself, so that all figures agree."""
+    return model if at == position(model, model.expected["cost"]) else at_average(model, model.saturation.cost * at / STEPS)
 
 
 def loss_name(model: LearnedModel) -> str | None:
@@ -250,8 +255,7 @@ def model_view(model: LearnedModel, at: int | None) -> dict[str, Any]:
     """The frontier, and what is bought at one position of the slider; None is where the model works."""
     at = position(model, model.expected["cost"]) if at is None else at
     steps = slider(model)
-    there = at_average(model, steps[at]["budget"])
-    used, schema = usage(there), model.schema
+    used, schema = usage(at_position(model, at)), model.schema
     return {
         "at": at,
         "most": STEPS,
@@ -294,8 +298,8 @@ def _bought(model: LearnedModel, used: Usage) -> list[tuple[str, float, list[tup
 
 
 def _ends(model: LearnedModel, ends: Outcomes) -> dict[str, Any]:
-    """How often cases of each class are decided rightly, and a picture of 300 by 300 of how far probabilities can be trusted."""
-    frame = Frame(44.0, 290.0, 10.0, 256.0, (0.0, 1.0), (0.0, 1.0))
+    """How often cases of each class are decided rightly, and a picture of 300 by 290 of how far probabilities can be trusted."""
+    frame = Frame(66.0, 280.0, 26.0, 240.0, (0.0, 1.0), (0.0, 1.0))
     classes = zip(model.schema.classes, ends.classes, strict=True)
     most = max((b.cases for b in ends.bins), default=1)
     return {
@@ -313,32 +317,13 @@ def _ends(model: LearnedModel, ends: Outcomes) -> dict[str, Any]:
                 "y": frame.y(b.share),
                 "low": frame.y(b.interval[0]),
                 "high": frame.y(b.interval[1]),
-                "r": round(3 + 5 * (b.cases / most) ** 0.5, 2),
+                "r": round(4 + 5 * (b.cases / most) ** 0.5, 2),
+                "above": frame.x((b.place + 0.5) / BINS),
                 "words": (percent(b.probability), percent(b.share), round(b.cases)),
             }
             for b in ends.bins
         ],
     }
-
-
-@dataclass(frozen=True)
-class Frame:
-    """From values to places in a picture."""
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-    across: tuple[float, float]  # the values at the left and right end
-    up: tuple[float, float]  # at the bottom and the top
-
-    def x(self, value: float) -> float:
-        low, high = self.across
-        return round(float(self.left + (self.right - self.left) * (value - low) / (high - low)), 2)
-
-    def y(self, value: float) -> float:
-        low, high = self.up
-        return round(float(self.bottom - (self.bottom - self.top) * (min(max(value, low), high) - low) / (high - low)), 2)
 
 
 def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
@@ -354,7 +339,7 @@ def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
     heights = [*ys, *(y for _, y in dots)]
     low, high = min(heights), max(y + s["error"] for y, s in zip(ys, steps, strict=True))
     room = (high - low) * 0.08 or 0.05
-    frame = Frame(58.0, 466.0, 16.0, 250.0, (0.0, 1.02 * widest), (low - room, high + room))
+    frame = Frame(72.0, 466.0, 16.0, 250.0, (0.0, 1.02 * widest), (low - room, high + room))
     x, y = frame.x, frame.y
 
     def label(value: float) -> str:
@@ -372,16 +357,9 @@ def chart(model: LearnedModel, steps: list[dict[str, Any]]) -> dict[str, Any]:
         "others_line": " ".join(f"{x(a)},{y(b)}" for a, b in best),
         "x_ticks": [(x(v), f"{v:.4g}") for v in ticks(0, widest)],
         "y_ticks": [(y(v), label(v)) for v in ticks(*frame.up)],
+        "enlarged": enlarged(frame, list(zip(xs, ys, strict=True)), [*dots, *others], label),
         "left": frame.left,
         "right": frame.right,
         "top": frame.top,
         "bottom": frame.bottom,
     }
-
-
-def ticks(low: float, high: float, n: int = 5) -> list[float]:
-    """About n round numbers from low to high."""
-    rough = (high - low) / n
-    base = 10.0 ** floor(log10(rough))
-    step = next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= rough)
-    return [round(i * step, 10) for i in range(ceil(low / step), floor(high / step) + 1)]

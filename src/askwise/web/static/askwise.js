@@ -64,7 +64,7 @@
     at.addEventListener("change", async () => {
       const answer = await fetch(form.action + "?at=" + at.value, { credentials: "same-origin" });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const id of ["used", "ends"]) {
+      for (const id of ["used", "ends", "taken"]) {
         const there = page.getElementById(id), here = document.getElementById(id);
         if (there && here) { here.replaceWith(there); }
       }

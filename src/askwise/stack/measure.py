@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -171,25 +170,20 @@ class StackFrontier:
         rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
         costs = self.held_out.problem.schema.costs
         work = GrowingMeasurement(costs, [partial(self.held_out.tally, c) for c in self.candidates], rows)
-        first, everything = self.measuring.first_rows, range(len(self.candidates))
-        if seconds_left() < math.inf:
-            work.go_on(self.measuring.fewest_rows, everything)
-            half = max(seconds_left(), 0.0) / 2
-            first = min(first - self.measuring.fewest_rows, int(half / max(sum(work.paces.values()), 1e-9)))
-        if first > 0:
-            work.go_on(first, everything)
+        work.go_on(self.measuring.fewest_rows, range(len(self.candidates)))
         at_once = next(i for i, c in enumerate(self.candidates) if c.prefix == 0)
 
         def following(which: Sequence[int]) -> list[int]:
             points = [self.candidates[i].point(work.measure(i)) for i in which]
-            slack = [p.measure.loss_error / 2 for p in points]
+            share = 1.0 if work.used < self.measuring.first_rows else 0.5  # of an error, by which a point may be below the hull
+            slack = [share * p.measure.loss_error for p in points]
             on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], slack)
             return sorted({which[i] for i in (*on.tolist(), *best_of_each_kind(points))} | {at_once})
 
         left = following(range(len(self.candidates)))
         while work.used < len(rows):
             pace = self.measuring.safety * sum(work.paces[i] for i in left)  # seconds for a row
-            n = self.measuring.part_rows
+            n = self.measuring.part_rows if work.used >= self.measuring.first_rows else self.measuring.first_rows - work.used
             if seconds_left() < n * pace:
                 n = int(max(seconds_left(), 0.0) / pace)
             if n < self.measuring.least_part_rows:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from tests.support.patients import QUICK, classifier, patients
 
-from askwise import FamilyConfig
+from askwise import FamilyConfig, StackConfig
 from askwise.core.measures import Measure
 from askwise.training import progress as module
 from askwise.training.progress import Progress, duration
@@ -100,6 +100,17 @@ def test_both_algorithms_tell_time_accuracy_and_cost(settings: dict, clock: Simp
         assert line.startswith("0 s of about 0 s: right in ")
         assert "held-out cases at a mean cost of " in line
         assert " € (step " in line
+
+
+def test_a_stack_says_what_it_is_doing_before_it_can_be_measured(clock: SimpleNamespace) -> None:
+    classifier(verbose=1, algorithm="stack", config=StackConfig.quick().but(value_steps=20, network_steps=20)).fit(
+        *patients(120, holes=False)
+    )
+    said = clock.err.getvalue().splitlines()
+    assert said[0] == "0 s: looking for an order of the tests"
+    assert "0 s: learning the classes from any set of tests, 1 of 3 parts are done" in said
+    assert any("held-out cases at a mean cost of " in line for line in said)
+    assert said[-1] == "0 s: measuring policies on held-out cases"
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 s"), (59, "59 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")])

@@ -32,6 +32,7 @@ from askwise.stack.train import StackTrainer
 from askwise.training.checkpoint import TrainingState
 from askwise.training.checkpoint_checks import same_run, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
+from askwise.training.progress import telling
 from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResult
 
 ORDER_TIME, REFINING_TIME = 0.08, 0.04  # shares of a time limit: the static order, and moving its tests forward
@@ -45,8 +46,8 @@ HURRIED_ROWS = 100  # that calibrate forecasts where there is a time limit
 class StackTraining:
     """A trainer as the driver wants it."""
 
-    def __init__(self, trainer: StackTrainer, rows: Problem, clock: Clock) -> None:
-        self.trainer, self.rows, self.clock = trainer, rows, clock
+    def __init__(self, trainer: StackTrainer, rows: Problem, clock: Clock, tell: Callable[[str], None]) -> None:
+        self.trainer, self.rows, self.clock, self.tell = trainer, rows, clock, tell
         self.records: list[InterimMeasurement] = []
         self.values_since: float | None = None
 
@@ -63,6 +64,9 @@ class StackTraining:
             trainer.step = trainer.config.value_steps
             return None
         trainer.advance()
+        if not trainer.ready:
+            done = f"{len(trainer.members)} of {trainer.folds.members} parts are done"
+            self.tell(f"learning the classes from any set of tests, {done}")
         return self.measure() if before != (trainer.ready, trainer.grown) else None
 
     def measure(self) -> InterimMeasurement | None:
@@ -121,7 +125,9 @@ def run(
     filled = missingness.go_with_class(problem)
     learn = missingness.filled(rows, seed) if filled else rows
     lacking = missingness.lacking(rows) if filled else None
+    tell = telling(callback)
     if resume is None:
+        tell("looking for an order of the tests")
         order = elimination_order(learn, seed, threads=threads, seconds=None if time_limit is None else ORDER_TIME * time_limit)
     else:
         order = resume[0]["order"]
@@ -129,7 +135,7 @@ def run(
             raise StateError("the checkpoint is damaged: its order does not have every test once")
     of_each = threads if n_jobs == 1 or folds.members == 1 else 1  # where members share the cores
     trainer = StackTrainer(learn, folds, order, config, seed, lacking, of_each)
-    training = StackTraining(trainer, rows, clock)
+    training = StackTraining(trainer, rows, clock, tell)
     if resume is not None:
         with taking_over():
             trainer.load(*resume)
@@ -143,6 +149,7 @@ def run(
         stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
         while not trainer.ready:  # however short the time
             trainer.advance()
+    tell("measuring policies on held-out cases")
     held_out = held_out_rows(trainer, rows)
     followed_rows = config.calibration_rows if time_limit is None else min(config.calibration_rows, HURRIED_ROWS)
     runs = held_out.followed(trainer.scale, followed_rows, seed, MEASURING)

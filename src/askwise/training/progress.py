@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Callable
 
 from askwise.texts import printable, unescaping
 from askwise.training.result import InterimMeasurement
@@ -16,6 +17,11 @@ def reached(record: InterimMeasurement, unit: str = "") -> str:
     """What one measurement came to."""
     money = f"{record.cost:.2f} {printable(unit)}".rstrip()
     return f"right in {100 * record.validation.accuracy:.1f} % of held-out cases at a mean cost of {money} (step {record.step})"
+
+
+def telling(callback: Callable[[InterimMeasurement], None] | None) -> Callable[[str], None]:
+    """How a training says what it is doing: to those who show progress."""
+    return callback.tell if isinstance(callback, Progress) else lambda doing: None
 
 
 def duration(seconds: float) -> str:
@@ -52,7 +58,14 @@ class Progress:
             self.training, self.began, self.spent, self.first = self.training + 1, time.monotonic(), 0.0, (0.0, 0.0)
         self.step = record.step
         now = time.monotonic()
-        line = f"{self._time(record, now - self.began)}: {reached(record, self.unit)}"
+        self._show(f"{self._time(record, now - self.began)}: {reached(record, self.unit)}", now)
+
+    def tell(self, doing: str) -> None:
+        """What the training is doing while there is nothing to measure."""
+        now = time.monotonic()
+        self._show(f"{duration(self.spent + now - self.began)}: {doing}", now)
+
+    def _show(self, line: str, now: float) -> None:
         if self.quiet or now - self.shown < self.pause:
             return
         self.shown = now

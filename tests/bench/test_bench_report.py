@@ -346,7 +346,7 @@ def test_the_page_needs_nothing_and_can_be_read_by_everyone(tmp_path):
     assert len(found.ids) == len(set(found.ids))  # also of several pictures
     assert set(re.findall(r"(?:href=[\"']#|url\(#)([\w.-]+)", text)) <= set(found.ids)
     assert text.count("<table>") == text.count("<caption>") == text.count("<thead>")
-    assert text.count("<svg") == text.count("role='img' aria-label='") == text.count("<figcaption>") == 3
+    assert text.count("<svg") == text.count("role='img' tabindex='0' aria-label='") == text.count("<figcaption>") == 3
     assert "@media print" in text
     assert re.findall(r"<h(\d)", text)[:2] == ["1", "2"]
 

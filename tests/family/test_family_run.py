@@ -126,7 +126,8 @@ def test_the_frontier_is_nowhere_below_the_prefixes(done):
 
 
 def test_time_ends_it():
-    run = family.run(problem(holes=0.2), problem(seed=1, holes=0.2), Budget(), TINY, time_limit=1.0)
+    long = TINY.but(max_steps=100_000)
+    run = family.run(problem(holes=0.2), problem(seed=1, holes=0.2), Budget(), long, time_limit=1.0)
     assert run.stopped == "time limit"
     assert run.history[-1].done == 1
     assert run.seconds < 6

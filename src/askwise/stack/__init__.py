@@ -15,6 +15,7 @@ learners: the same by trees and linear models; all learners of a member
 members: the learners of a member as a job, which any process can do
 engines: members fitted several at a time, here or on a cluster
 weights: how much each learner counts
+held_out: beliefs of members that have not learned from a row
 pool: states with the beliefs in them and after each of some tests
 order: tests of the static order moved forward
 train: a training, a step at a time

@@ -10,6 +10,7 @@ import copy
 import math
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,9 +31,9 @@ from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
 from askwise.family.losses import Outcome
 from askwise.family.states import LiveCases, Observation
-from askwise.stack.belief import LEARNERS, StackedBelief, held_share
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
+from askwise.stack.held_out import HeldOutBeliefs
 from askwise.stack.inference import Stack, head_inputs, head_sizes, next_in_order
 from askwise.stack.learners import shift
 from askwise.stack.members import MemberFitting, MemberTask, MemberTime, OneByOne
@@ -41,7 +42,6 @@ from askwise.stack.pool import Pool
 from askwise.stack.side_by_side import SideBySide
 from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import TreeArrays, joined
-from askwise.stack.weights import fit_weights
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
 from askwise.training.checkpoint_checks import same_run
 
@@ -160,55 +160,24 @@ class StackTrainer:
         """Members that are still to be fitted."""
         return [k for k in range(len(self.members), self.folds.members) if k not in self.early]
 
+    @property
+    def beliefs(self) -> HeldOutBeliefs:
+        return HeldOutBeliefs(self.problem, self.folds, self.common, self.members)
+
     def _fit_weights(self) -> None:
         row = some_of(self.folds.held_out, WEIGHT_STATES, self.rng)
         mask = self.maker.masks(row, self.rng)
-        alike = {f"weight.{name}": np.zeros(3) for name in LEARNERS}
-        logits = [np.empty((len(row), self.schema.n_classes)) for _ in LEARNERS]
-        for k in range(self.folds.members):
-            which = self.folds.belief[row] == k
-            belief = StackedBelief({**self.common, **self.members[k], **alike}, self.schema.owner, np.float64)
-            for own, z in zip(logits, belief.logits(*self._seen(row[which], mask[which])), strict=True):
-                own[which] = z
-        scales = np.exp(self.common["shift"])
-        weight = scales[self.problem.labels[row]] * (1.0 if self.problem.weight is None else self.problem.weight[row])
-        named = dict(zip(LEARNERS, logits, strict=True))
         with own_random_numbers(self):
-            fitted = fit_weights(
-                named, self.common["prior"], held_share(mask, float), self.problem.labels[row], weight, self.common["shift"]
-            )
-        self.common |= {f"weight.{name}": value for name, value in fitted.items()}
+            self.common |= self.beliefs.fitted_weights(row, mask)
 
     def _refine_order(self) -> None:
-        row = np.sort(self.rng.permutation(self.folds.held_out)[: self.config.refining_rows])
-        scales, labels = np.exp(self.common["shift"]), self.problem.labels[row]
-        weight = scales[labels] * (1.0 if self.problem.weight is None else self.problem.weight[row])
-
-        def lost(held: Bools) -> Doubles:
-            mask = np.tile(held, (len(row), 1))
-            if self.problem.available is not None:
-                mask &= self.problem.available[row]
-            p = self._held_out_belief(row, mask) * scales
-            own: Doubles = p[np.arange(len(row)), labels] / p.sum(1)
-            nats: Doubles = -weight * np.log(np.maximum(own, 1e-9))
-            return nats
-
+        rows = np.sort(self.rng.permutation(self.folds.held_out)[: self.config.refining_rows])
+        lost = partial(self.beliefs.log_losses, rows)
         self._follow(refined(self.first_order, self.schema.costs, lost, self.config.refined_tests, self.order_seconds))
         self.refined = True
 
-    def _seen(self, row: Ints, mask: Bools) -> tuple[Floats, Bools]:
-        """Values, 0 where they are not known, and the mask."""
-        return np.where(self.schema.by_column(mask), self.problem.X[row], np.float32(0)), mask
-
     def _held_out_belief(self, row: Ints, mask: Bools) -> Floats:
-        """B, K: by members that have not seen the rows."""
-        belief = np.empty((len(row), self.schema.n_classes), np.float32)
-        for k in range(self.folds.members):
-            which = np.flatnonzero(self.folds.belief[row] == k)
-            if len(which):
-                believe = StackedBelief({**self.common, **self.members[k]}, self.schema.owner, np.float32)
-                belief[which] = believe(*self._seen(row[which], mask[which]))
-        return belief
+        return self.beliefs(row, mask)
 
     # ------------------------------------------------------------------ the pool
 
@@ -319,7 +288,7 @@ class StackTrainer:
     def _outlook(self, network: SideBySide, observed: Observation, belief: Floats, breadth: Ints) -> Outlook:
         F, rows, mask = self.schema.n_tests, observed.cases.row, observed.cases.mask
         decision_loss = expected_losses(belief, self.loss, self.problem.rule).min(1, keepdims=True)
-        shown = head_inputs(belief, decision_loss, *self._seen(rows, mask))
+        shown = head_inputs(belief, decision_loss, *self.beliefs.inputs(rows, mask))
         one_hot = breadth[:, None] == np.array(DESIGN.breadths)
         asked = observed.conditions, observed.affordable, torch.from_numpy(one_hot.astype(np.float32))
         inputs = torch.cat([torch.from_numpy(shown), *asked], 1)

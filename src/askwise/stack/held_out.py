@@ -1,0 +1,66 @@
+"""Beliefs of members that have not learned from a row: what weights, order and values of a stack are learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from askwise.core.arrays import Arrays, Bools, Doubles, Floats, Ints
+from askwise.core.problem import Problem
+from askwise.stack.belief import LEARNERS, StackedBelief, held_share
+from askwise.stack.folds import Folds
+from askwise.stack.weights import fit_weights
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutBeliefs:
+    """Of the members that there are so far."""
+
+    problem: Problem
+    folds: Folds
+    common: Arrays  # of all members: class frequencies, and weights of the learners once these are learned
+    members: Sequence[Arrays]
+
+    def __call__(self, row: Ints, mask: Bools) -> Floats:
+        """B, K: by members that have not seen the rows."""
+        belief = np.empty((len(row), self.problem.schema.n_classes), np.float32)
+        for k in range(self.folds.members):
+            which = np.flatnonzero(self.folds.belief[row] == k)
+            if len(which):
+                believe = StackedBelief({**self.common, **self.members[k]}, self.problem.schema.owner, np.float32)
+                belief[which] = believe(*self.inputs(row[which], mask[which]))
+        return belief
+
+    def inputs(self, row: Ints, mask: Bools) -> tuple[Floats, Bools]:
+        """Values, 0 where they are not known, and the mask."""
+        return np.where(self.problem.schema.by_column(mask), self.problem.X[row], np.float32(0)), mask
+
+    def fitted_weights(self, row: Ints, mask: Bools) -> Arrays:
+        """How much each learner counts, learned on these states."""
+        alike = {f"weight.{name}": np.zeros(3) for name in LEARNERS}
+        logits = [np.empty((len(row), self.problem.schema.n_classes)) for _ in LEARNERS]
+        for k in range(self.folds.members):
+            which = self.folds.belief[row] == k
+            belief = StackedBelief({**self.common, **self.members[k], **alike}, self.problem.schema.owner, np.float64)
+            for own, z in zip(logits, belief.logits(*self.inputs(row[which], mask[which])), strict=True):
+                own[which] = z
+        named, labels, shift = dict(zip(LEARNERS, logits, strict=True)), self.problem.labels[row], self.common["shift"]
+        fitted = fit_weights(named, self.common["prior"], held_share(mask, float), labels, self._weight(row), shift)
+        return {f"weight.{name}": value for name, value in fitted.items()}
+
+    def log_losses(self, rows: Ints, held: Bools) -> Doubles:
+        """Of each row when these tests (F) are held, times its weight; classes count by what is at stake in them."""
+        mask, labels = np.tile(held, (len(rows), 1)), self.problem.labels[rows]
+        if self.problem.available is not None:
+            mask &= self.problem.available[rows]
+        p = self(rows, mask) * np.exp(self.common["shift"])
+        own: Doubles = p[np.arange(len(rows)), labels] / p.sum(1)
+        nats: Doubles = -self._weight(rows) * np.log(np.maximum(own, 1e-9))
+        return nats
+
+    def _weight(self, row: Ints) -> Doubles:
+        """Of each: what is at stake, and how often it is drawn."""
+        stakes: Doubles = np.exp(self.common["shift"])[self.problem.labels[row]]
+        return stakes if self.problem.weight is None else stakes * self.problem.weight[row]

@@ -184,7 +184,8 @@ def test_the_table_puts_first_what_was_learned_for(folder, tmp_path):
             m.n,
         ]
         shown[4], shown[5] = shown[4] / 100, shown[5] / 100  # told in percent
-        assert shown == pytest.approx(figures, abs=1e-3)
+        assert shown[:2] == pytest.approx(figures[:2], abs=0.0051)  # costs to a hundredth
+        assert shown[2:] == pytest.approx(figures[2:], abs=1e-3)
     assert f"loss / scale {model.expected['loss'] / model.loss_scale:.4f}" in ok("inspect", tmp_path / "m")
 
 

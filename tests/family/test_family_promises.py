@@ -8,10 +8,13 @@ import pytest
 from tests.support.models import family as random_family
 
 from askwise import AverageBudget, Budget, CostlyClassifier, FamilyConfig, HardBudget, Tradeoff
+from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import tally
 from askwise.core.measures import Measure
+from askwise.core.problem import Schema
 from askwise.family import frontier
-from askwise.family.candidates import caps_of
+from askwise.family.candidates import caps_of, possible_amounts
+from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.start import halves
 from askwise.frontier.hull import hull, useful
@@ -181,3 +184,13 @@ def test_two_policies_with_different_limits_are_mixed_as_predict_sessions_and_fi
             session.tell(step.test, answer(model, row, step.test))
         assert (step.decision, session.cost) == (there.prediction[i], pytest.approx(there.cost[i]))
         assert list(session.answers) == list(there.tests[i])
+
+
+def test_hard_budgets_of_few_tests_are_amounts_that_these_add_up_to():
+    schema = Schema.build(["a", "b", "c"], [0, 1], CostSpec({"a": 2, "b": 5, "c": 5}, setup={"blood": (1, ["b", "c"])}))
+    assert possible_amounts(schema.costs) == [1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]
+    scale = Scale(1.0, 13.0, 2.0, 0.01, 1.0)
+    few = MeasuringConfig(few_tests=3)
+    assert caps_of(schema, scale, few) == possible_amounts(schema.costs)
+    assert caps_of(schema, scale, few.but(few_caps=3)) == [1, 7, 13]
+    assert caps_of(schema, scale, few.but(few_tests=2)) == caps_of(schema, scale, MeasuringConfig())

@@ -9,6 +9,7 @@ import numpy as np
 
 from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Ints
+from askwise.core.costs import CostFunction
 from askwise.core.episode import rollout
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem, Schema
@@ -16,6 +17,8 @@ from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.inference import Family
 from askwise.frontier.point import Point
+
+MOST_UNITS = 1_000_000  # of which all sums are looked for
 
 
 class Candidate(NamedTuple):
@@ -72,9 +75,23 @@ def under_caps(probe: Probe, extra: int | None, measuring: MeasuringConfig) -> l
     return candidates
 
 
+def possible_amounts(costs: CostFunction) -> list[int]:
+    """What tests and set-ups can add up to, in units, without 0."""
+    sums = np.zeros(costs.total + 1, bool)
+    sums[0] = True
+    for part in (*costs.own.tolist(), *costs.setup[costs.member.any(0)].tolist()):
+        sums[part:] |= sums[: len(sums) - part].copy()
+    amounts: list[int] = np.flatnonzero(sums)[1:].tolist()
+    return amounts
+
+
 def caps_of(schema: Schema, scale: Scale, measuring: MeasuringConfig) -> list[int]:
-    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test."""
+    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test. Where there are few
+    tests, amounts that tests can add up to."""
     costs = schema.costs
+    if schema.n_tests <= measuring.few_tests and costs.total <= MOST_UNITS:
+        amounts = possible_amounts(costs)
+        return sorted({amounts[i] for i in np.linspace(0, len(amounts) - 1, measuring.few_caps).round().astype(int).tolist()})
     evenly = np.geomspace(max(1, costs.total * scale.cheapest / scale.total), max(1, costs.total), measuring.caps)
     just = np.quantile(costs.alone, np.linspace(0, 1, measuring.test_caps), method="nearest")
     return sorted({int(cap) for cap in (*evenly, *just) if cap >= 1})

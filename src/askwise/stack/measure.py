@@ -108,7 +108,8 @@ class HeldOut:
         chosen, costs = self.rows[some_rows(len(self.rows), rows, seed)], self.problem.schema.costs
         breadths = breadths_for(self.problem.schema.n_tests)
         lams = np.geomspace(scale.high, scale.low, measuring.forecasts + 1)[1:].tolist()
-        caps = caps_of(self.problem.schema, scale, measuring)[:: -(-measuring.caps // measuring.forecasts)]
+        caps = caps_of(self.problem.schema, scale, measuring)
+        caps = caps[:: -(-len(caps) // measuring.forecasts)]
         for i, (lam, cap) in enumerate([*((lam, None) for lam in lams), *((0.0, cap) for cap in caps if cap < costs.total)]):
             parts = [(member, np.intersect1d(chosen, own)) for member, own in self.parts]
             breadth = breadths[-1 - i % len(breadths)]

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from askwise import CostlyClassifier, StackConfig
 from askwise.core.problem import Problem, Schema
+from askwise.errors import Doubt
 from askwise.stack.folds import ALWAYS, Folds, joined
 
 SCHEMA = Schema.build(["a", "b"], [0, 1])
@@ -40,3 +42,16 @@ def test_joined_rows_keep_what_is_missing_known_and_weighed():
     assert both.known.tolist() == [[False, False], [False, False], [True, False]]
     assert both.weight.tolist() == pytest.approx([2 / both.weight[1] * both.weight[1], 1, 1], rel=2)
     assert both.labels.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_part_is_empty_however_few_rows_there_are(seed):
+    folds = Folds.across(np.array([0, 1]), 2, seed)
+    assert [len(folds.learned(k)) for k in range(folds.members)] == [1, 1]
+
+
+def test_two_rows_are_enough_for_a_fit():
+    X, y = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["no", "yes"])
+    with pytest.warns(Doubt):
+        fitted = CostlyClassifier(config=StackConfig.quick(), random_state=0).fit(X, y)
+    assert set(fitted.predict(X)) <= {"no", "yes"}

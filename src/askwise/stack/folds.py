@@ -25,9 +25,8 @@ class Folds:
     def across(cls, labels: Ints, n: int, seed: int) -> Folds:
         """Every row is held out once; each class is shared out evenly."""
         rng, fold = np.random.default_rng(seed), np.empty(len(labels), np.int64)
-        for k in np.unique(labels):
-            rows = rng.permutation(np.flatnonzero(labels == k))
-            fold[rows] = (np.arange(len(rows)) + rng.integers(n)) % n
+        by_class = np.concatenate([rng.permutation(np.flatnonzero(labels == k)) for k in np.unique(labels)])
+        fold[by_class] = (np.arange(len(labels)) + rng.integers(n)) % n  # class after class, so that no part stays empty
         return cls(fold, fold)
 
     @classmethod

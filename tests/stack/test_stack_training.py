@@ -165,6 +165,29 @@ def test_a_training_that_is_resumed_is_the_same_training():
         run(problem, validation, None, QUICK, 4, resume=states[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("optimiser/0/exp_avg", lambda x: x[:1]),
+        ("optimiser/0/exp_avg", lambda x: x[:0]),
+        ("optimiser/0/step", lambda x: np.r_[x, x]),
+        ("optimiser/0/exp_avg", None),
+        ("order", None),
+        ("refined_order", None),
+        ("refined_order", lambda x: x * 0),
+        ("refined_order", lambda x: x[:-1]),
+        ("refined_order", lambda x: x.astype(float)),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused_in_a_sentence(name, change):
+    problem, validation, states = problem_of(120), problem_of(60, 1), []
+    run(problem, validation, None, QUICK, 3, save=states.append)
+    arrays, facts = states[-1]
+    arrays = {n: value for n, value in arrays.items() if n != name} | ({} if change is None else {name: change(arrays[name])})
+    with pytest.raises(StateError, match="the checkpoint is damaged"):
+        run(problem, validation, None, QUICK, 3, resume=(arrays, facts))
+
+
 def test_what_is_measured_of_each_kind_of_policy_is_what_happens_to_all_rows_out_of_fold():
     result = run(problem_of(120), problem_of(60, 1), None, QUICK, 0)
     assert {p.kind for p in result.measured} == set(KINDS)
@@ -312,6 +335,15 @@ def damaged(tmp_path, classifier, name, change):
         ("family/trees.root", lambda x: x + 10**6),
         ("family/trees.output", lambda x: x + 5),
         ("family/trees.depth", lambda x: x + 10**9),
+        ("family/trees.depth", lambda x: x * 0 + 1),
+        ("family/trees.depth", lambda x: np.r_[x, x]),
+        ("family/trees.root", lambda x: x[::-1] * 0),
+        ("family/trees.root", lambda x: x + 1),
+        ("family/trees.child", lambda x: x * 0),
+        ("family/trees.child", lambda x: np.where(x == np.arange(len(x)), x, 0)),
+        ("family/trees.value", lambda x: np.where(x == 0, x, np.float32(np.inf))),
+        ("family/networks.bins.low", lambda x: x * 0 + np.float32(np.inf)),
+        ("costs/own", lambda x: x * 0 + 2**62),
         ("family/trees.threshold", lambda x: x[:-1]),
         ("family/trees.threshold", lambda x: x * np.float32(np.nan)),
         ("family/linear.main", lambda x: x[:-1]),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from askwise.core.arrays import Arrays
+from askwise.core.arrays import Arrays, Bools
 from askwise.core.cases import Cases
 from askwise.core.costs import COUNTED, _circle
 from askwise.core.labels import LONGEST_LABEL
@@ -109,12 +109,14 @@ def check_stack(weights: Arrays, schema: Schema) -> None:
         must(all(x.dtype.kind == "i" and x.ndim == 1 for x in index), "trees are made of whole numbers")
         must(len({len(x) for x in trees[:4]}) == 1 and len(trees.root) == len(trees.output) > 0, "the arrays of the trees fit")
         most = (2 * C - 1, n - 2, n - 1, K - 1)  # the right child is the one after the left
-        leaves = np.isposinf(trees.threshold)
         inside = all(bool((x >= 0).all()) for x in index) and all(
             int(x.max()) <= m + (x is trees.child) for x, m in zip(index, most, strict=True)
         )
-        must(inside and bool((trees.child[~leaves] < n - 1).all()), "the trees stay within their nodes")
-        must(0 <= trees.depth <= MOST_DEPTH, f"trees have at most {MOST_DEPTH} levels")
+        must(inside, "the trees stay within their nodes")
+        must(weights["trees.depth"].shape == (1,) and 0 <= trees.depth <= MOST_DEPTH, f"trees have at most {MOST_DEPTH} levels")
+        leaf = trees.child == np.arange(n)
+        must(bool((trees.child < n - 1)[~leaf].all()) and bool(np.isposinf(trees.threshold[leaf]).all()), "leaves end a tree")
+        must(_are_trees(trees, leaf), "each node belongs to one tree, none of which is deeper than is said")
     if "linear" in learners:
         must(weights["linear.main"].shape == (C + F, K) and weights["linear.bias"].shape == (K,), "the linear model fits")
         must("linear.by_set" not in weights or weights["linear.by_set"].shape == (F, C * K), "the linear model fits its sets")
@@ -131,6 +133,18 @@ def check_stack(weights: Arrays, schema: Schema) -> None:
         )
         check_layers(weights, "networks.", C + sum(map(len, shown)) + F, K)
     check_layers(weights, "heads.", *head_sizes(schema))
+
+
+def _are_trees(trees: TreeArrays, leaf: Bools) -> bool:
+    """Whether each node is reached once from the roots, level by level."""
+    level, reached = trees.root, [trees.root]
+    for _ in range(trees.depth):
+        inner = level[~leaf[level]]
+        level = np.concatenate([trees.child[inner], trees.child[inner] + 1])
+        reached.append(level)
+        if sum(map(len, reached)) > len(leaf):
+            return False
+    return bool(leaf[level].all()) and np.array_equal(np.sort(np.concatenate(reached)), np.arange(len(leaf)))
 
 
 def check_layers(weights: Arrays, name: str, inputs: int, outputs: int) -> None:
@@ -172,7 +186,8 @@ def _check_costs(model: LearnedModel) -> None:
     costs, loss = model.schema.costs, model.loss
     unit = costs.smallest_unit
     must(unit > 0 and unit.denominator < COUNTED and unit.numerator == 1, "money is counted in units")
-    must(min(costs.own.min(), costs.setup.min(initial=0)) >= 0 and 0 <= costs.total < COUNTED, "costs are 0 or more")
+    whole = [*costs.own.tolist(), *costs.setup.tolist()]  # Python's own numbers, which do not wrap around
+    must(min(whole) >= 0 and sum(whole) < COUNTED, "costs are 0 or more, and can be counted")
     must(_circle(costs.sources) is None, "no test is computed from itself")
     must(bool(np.isfinite(loss).all() and (loss >= 0).all() and loss.any()), "losses are 0 or more")
     wrong = loss.max(1, keepdims=True) * (1 - np.eye(len(loss)))
@@ -221,8 +236,8 @@ def _rehearse(model: LearnedModel) -> None:
     # points of a family that differ only in their limits are the same network
     different = model.points[1:] if shared is None else {(p.lam, p.prefix, p.breadth): p for p in model.points}.values()
     for point in different:
-        for weights in (shared or point.weights or {}).values():
-            fine = np.isfinite(weights) | np.isposinf(weights)  # leaves of trees have an infinite threshold
+        for name, weights in (shared or point.weights or {}).items():
+            fine = np.isfinite(weights) | (np.isposinf(weights) & (name == "trees.threshold"))  # of leaves it is infinite
             must(weights.dtype.kind in "fiu" and bool(fine.all()), "weights are numbers")
         q = model.arm(point).values(state)
         must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")

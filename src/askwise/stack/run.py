@@ -16,7 +16,6 @@ from askwise.core.budget import Budget
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
-from askwise.errors import StateError
 from askwise.family import calibration
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import area_of
@@ -30,7 +29,7 @@ from askwise.stack.measure import HeldOut, RememberedBeliefs, StackCandidate, St
 from askwise.stack.members import MemberTime
 from askwise.stack.train import StackTrainer
 from askwise.training.checkpoint import TrainingState
-from askwise.training.checkpoint_checks import same_run, seconds_before, taking_over
+from askwise.training.checkpoint_checks import order_of, same_run, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
 from askwise.training.progress import telling
 from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResult
@@ -130,9 +129,7 @@ def run(
         tell("looking for an order of the tests")
         order = elimination_order(learn, seed, threads=threads, seconds=None if time_limit is None else ORDER_TIME * time_limit)
     else:
-        order = resume[0]["order"]
-        if sorted(order.tolist()) != list(range(problem.schema.n_tests)):
-            raise StateError("the checkpoint is damaged: its order does not have every test once")
+        order = order_of(resume[0], "order", problem.schema.n_tests)
     of_each = threads if n_jobs == 1 or folds.members == 1 else 1  # where members share the cores
     trainer = StackTrainer(learn, folds, order, config, seed, lacking, of_each)
     training = StackTraining(trainer, rows, clock, tell)

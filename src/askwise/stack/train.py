@@ -43,7 +43,7 @@ from askwise.stack.side_by_side import SideBySide
 from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import TreeArrays, joined
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
-from askwise.training.checkpoint_checks import same_run
+from askwise.training.checkpoint_checks import order_of, same_run
 
 PROBED, FEWEST_STATES = 200, 1_000  # states whose beliefs are timed, and with which the pool begins however short the time
 WEIGHT_STATES = 20_000  # from which the weights of the learners are learned, about
@@ -382,7 +382,7 @@ class StackTrainer:
         self.early = {k: part(arrays, f"member/{k}/") for k in facts["early"]}
         self.common, self.done, self.grown = part(arrays, "common/"), facts["done"], facts["grown"]
         self.refined = facts["refined"]
-        self._follow(arrays["refined_order"])
+        self._follow(order_of(arrays, "refined_order", self.schema.n_tests))
         if pool := part(arrays, "pool/"):
             self.pool.load(pool)
         load_shared(self, arrays, facts)

@@ -12,6 +12,7 @@ from torch import nn
 from askwise.components.networks import load_weights, weights_of
 from askwise.core.arrays import Arrays
 from askwise.core.problem import Problem
+from askwise.errors import StateError
 
 TrainingState = tuple[Arrays, dict[str, Any]]
 
@@ -80,9 +81,16 @@ def moments_of(optimiser: torch.optim.Optimizer) -> Arrays:
 
 
 def load_moments(optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
-    """The inverse of `moments_of`."""
+    """The inverse of `moments_of`. Shapes are checked: a fused optimiser would write beyond what is too small."""
     moments: dict[int, dict[str, torch.Tensor]] = {}
+    parameters = [p for group in optimiser.param_groups for p in group["params"]]
     for name, value in arrays.items():
         i, kind = name.split("/")
-        moments.setdefault(int(i), {})[kind] = torch.from_numpy(value.copy())
+        moment, expected = torch.from_numpy(value.copy()), () if kind == "step" else tuple(parameters[int(i)].shape)
+        if value.shape != expected:
+            should = f"shape {value.shape}, and should have {expected}"
+            raise StateError(f"the checkpoint is damaged: 'optimiser/{name}' has {should}")
+        moments.setdefault(int(i), {})[kind] = moment
+    if len({frozenset(own) for own in moments.values()}) > 1:
+        raise StateError("the checkpoint is damaged: what its optimiser remembers is not complete")
     optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})

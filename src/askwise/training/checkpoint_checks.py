@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from askwise.core.arrays import Arrays
+from askwise.core.arrays import Arrays, Ints
 from askwise.core.measures import Measure
 from askwise.errors import AskwiseError, StateError, quoted
 
@@ -45,6 +45,14 @@ def same_types(stored: dict[str, Any], here: dict[str, Any]) -> None:
             fits = type(fact) in ((list, tuple) if isinstance(value, (list, tuple)) else (type(value),))
         if not fits:
             raise StateError(f"the checkpoint is damaged: its {name} cannot be {quoted(fact)}")
+
+
+def order_of(arrays: Arrays, name: str, tests: int) -> Ints:
+    """An order of the tests, in which each occurs once."""
+    order = arrays.get(name)
+    if order is None or order.dtype.kind != "i" or order.ndim != 1 or sorted(order.tolist()) != list(range(tests)):
+        raise StateError(f"the checkpoint is damaged: its {name.replace('_', ' ')} does not have every test once")
+    return order
 
 
 def number(facts: dict[str, Any], name: str, *, whole: bool = False) -> Any:

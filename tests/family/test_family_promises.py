@@ -186,11 +186,10 @@ def test_two_policies_with_different_limits_are_mixed_as_predict_sessions_and_fi
         assert list(session.answers) == list(there.tests[i])
 
 
-def test_hard_budgets_of_few_tests_are_amounts_that_these_add_up_to():
+def test_where_tests_add_up_to_few_amounts_these_are_the_hard_budgets():
     schema = Schema.build(["a", "b", "c"], [0, 1], CostSpec({"a": 2, "b": 5, "c": 5}, setup={"blood": (1, ["b", "c"])}))
     assert possible_amounts(schema.costs) == [1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]
     scale = Scale(1.0, 13.0, 2.0, 0.01, 1.0)
-    few = MeasuringConfig(few_tests=3)
-    assert caps_of(schema, scale, few) == possible_amounts(schema.costs)
-    assert caps_of(schema, scale, few.but(few_caps=3)) == [1, 7, 13]
-    assert caps_of(schema, scale, few.but(few_tests=2)) == caps_of(schema, scale, MeasuringConfig())
+    assert caps_of(schema, scale, MeasuringConfig()) == possible_amounts(schema.costs)
+    others = caps_of(schema, scale, MeasuringConfig(few_amounts=10, caps=3, test_caps=2))
+    assert others == [2, 5, 6, 13]

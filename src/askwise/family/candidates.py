@@ -86,12 +86,11 @@ def possible_amounts(costs: CostFunction) -> list[int]:
 
 
 def caps_of(schema: Schema, scale: Scale, measuring: MeasuringConfig) -> list[int]:
-    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test. Where there are few
-    tests, amounts that tests can add up to."""
+    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test. Where tests can
+    add up to few amounts, all of these."""
     costs = schema.costs
-    if schema.n_tests <= measuring.few_tests and costs.total <= MOST_UNITS:
-        amounts = possible_amounts(costs)
-        return sorted({amounts[i] for i in np.linspace(0, len(amounts) - 1, measuring.few_caps).round().astype(int).tolist()})
+    if costs.total <= MOST_UNITS and len(amounts := possible_amounts(costs)) <= measuring.few_amounts:
+        return amounts
     evenly = np.geomspace(max(1, costs.total * scale.cheapest / scale.total), max(1, costs.total), measuring.caps)
     just = np.quantile(costs.alone, np.linspace(0, 1, measuring.test_caps), method="nearest")
     return sorted({int(cap) for cap in (*evenly, *just) if cap >= 1})

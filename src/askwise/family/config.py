@@ -199,10 +199,8 @@ class MeasuringConfig(Settings):
     """Hard budgets that are measured, evenly from the cheapest test to everything."""
     test_caps: Size = 12
     """Hard budgets besides, such that just buy some test."""
-    few_tests: Count = 0
-    """Up to so many tests, hard budgets are amounts that tests can add up to, as many as `few_caps`."""
-    few_caps: Size = 30
-    """See `few_tests`."""
+    few_amounts: Count = 16
+    """Where tests can add up to no more different amounts than this, all of them are hard budgets, and no others."""
     cap_lams: Count = 4
     """Tradeoffs at which each hard budget is measured, besides 0."""
     first_rows: Size = 1_000

@@ -37,7 +37,7 @@ from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResu
 ORDER_TIME, REFINING_TIME = 0.08, 0.04  # shares of a time limit: the static order, and moving its tests forward
 MEMBER_TIME, TRIAL_TIME = 0.3, 0.04  # all members, and the trial of how their networks see columns
 POOL_TIME, VALUE_TIME = 0.06, 0.17  # the beliefs of the first states of the pool, and the value heads
-MEASURING = MeasuringConfig(caps=12, test_caps=6, few_tests=20, cap_lams=2, final_lams=16)
+MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
 INTERIM_ROWS = 300
 HURRIED_ROWS = 100  # that calibrate forecasts where there is a time limit
 

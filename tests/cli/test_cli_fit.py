@@ -132,7 +132,7 @@ def test_progress_goes_to_stderr(fit):
     (_, out, err), _ = fit
     assert "held-out" not in out
     found = r"right in \d+\.\d % of held-out cases at a mean cost of \d+\.\d\d €"
-    assert re.match(rf"\d+ s( of about \d+ s)?: {found} \(step \d+\)$", err, re.MULTILINE)
+    assert re.search(rf"^\d+ s( of about \d+ s)?: {found} \(step \d+\)$", err, re.MULTILINE)
 
 
 def test_fit_writes_json(folder, tmp_path):

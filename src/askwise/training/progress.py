@@ -45,7 +45,8 @@ class Progress:
         self.pause = 0.0 if every else OFTEN if self.live else SELDOM
         self.trainings, self.training, self.step = 1, 1, 0
         self.spent = 0.0  # seconds of the limit, before this process
-        self.began, self.shown, self.first = time.monotonic(), -SELDOM, (0.0, 0.0)
+        self.began, self.first = time.monotonic(), (0.0, 0.0)
+        self.shown = self.told = -SELDOM  # when the last measurement was shown, and when anything was
 
     def begin(self, trainings: int, spent: float | None) -> None:
         """Called before the first training, with the number of trainings and the seconds of the limit that earlier parts of a
@@ -58,17 +59,21 @@ class Progress:
             self.training, self.began, self.spent, self.first = self.training + 1, time.monotonic(), 0.0, (0.0, 0.0)
         self.step = record.step
         now = time.monotonic()
-        self._show(f"{self._time(record, now - self.began)}: {reached(record, self.unit)}", now)
+        line = f"{self._time(record, now - self.began)}: {reached(record, self.unit)}"
+        if now - self.shown >= self.pause:
+            self.shown = self.told = now
+            self._show(line)
 
     def tell(self, doing: str) -> None:
         """What the training is doing while there is nothing to measure."""
         now = time.monotonic()
-        self._show(f"{duration(self.spent + now - self.began)}: {doing}", now)
+        if now - self.told >= self.pause:  # what is measured is shown all the same
+            self.told = now
+            self._show(f"{duration(self.spent + now - self.began)}: {doing}")
 
-    def _show(self, line: str, now: float) -> None:
-        if self.quiet or now - self.shown < self.pause:
+    def _show(self, line: str) -> None:
+        if self.quiet:
             return
-        self.shown = now
         if self.trainings > 1:
             line = f"training {self.training} of {self.trainings}, {line}"
         if self.live:
@@ -91,5 +96,5 @@ class Progress:
 
     def end(self) -> None:
         """After the last one."""
-        if self.live and self.shown > 0:
+        if self.live and not self.quiet and self.told > 0:
             print(file=self.to)

@@ -46,7 +46,7 @@ class Progress:
         self.trainings, self.training, self.step = 1, 1, 0
         self.spent = 0.0  # seconds of the limit, before this process
         self.began, self.first = time.monotonic(), (0.0, 0.0)
-        self.shown = self.told = -SELDOM  # when the last measurement was shown, and when anything was
+        self.shown = self.spoken = -SELDOM  # when the last measurement was shown, and when anything was
 
     def begin(self, trainings: int, spent: float | None) -> None:
         """Called before the first training, with the number of trainings and the seconds of the limit that earlier parts of a
@@ -61,14 +61,14 @@ class Progress:
         now = time.monotonic()
         line = f"{self._time(record, now - self.began)}: {reached(record, self.unit)}"
         if now - self.shown >= self.pause:
-            self.shown = self.told = now
+            self.shown = self.spoken = now
             self._show(line)
 
     def tell(self, doing: str) -> None:
         """What the training is doing while there is nothing to measure."""
         now = time.monotonic()
-        if now - self.told >= self.pause:  # what is measured is shown all the same
-            self.told = now
+        if now - self.spoken >= self.pause:  # what is measured is shown all the same
+            self.spoken = now
             self._show(f"{duration(self.spent + now - self.began)}: {doing}")
 
     def _show(self, line: str) -> None:
@@ -96,5 +96,5 @@ class Progress:
 
     def end(self) -> None:
         """After the last one."""
-        if self.live and not self.quiet and self.told > 0:
+        if self.live and not self.quiet and self.spoken > 0:
             print(file=self.to)

@@ -17,8 +17,9 @@ from askwise.errors import InputError, StateError
 from askwise.family.states import Observation
 from askwise.frontier.point import KINDS
 from askwise.methods import stack as method
+from askwise.stack.config import DESIGN
 from askwise.stack.folds import Folds
-from askwise.stack.measure import RememberedBeliefs, StackCandidate, breadths_for
+from askwise.stack.measure import RememberedBeliefs, StackCandidate
 from askwise.stack.networks import choose_features, features_of
 from askwise.stack.run import held_out_rows, run
 from askwise.stack.train import StackTrainer
@@ -112,9 +113,10 @@ def test_with_breadth_one_the_order_is_kept(trained):
     prediction = trained.stack().values(trained.scale.low, breadth=1).predict(state)
     assert (prediction.candidates.sum(1) == 1).all()
     assert (prediction.best == trained.order[0]).all()
-    assert breadths_for(1) == [1]
-    assert breadths_for(3) == [1, 3]
-    assert breadths_for(5) == breadths_for(50) == [1, 3, 8]
+    assert DESIGN.breadths_for(1) == [1]
+    assert DESIGN.breadths_for(3) == [1, 3]
+    assert DESIGN.breadths_for(5) == DESIGN.breadths_for(8) == [1, 3, 8]
+    assert DESIGN.breadths_for(9) == DESIGN.breadths_for(64) == list(DESIGN.breadths)
 
 
 def test_what_is_measured_is_measured_by_members_that_have_not_seen_it(trained):

@@ -41,7 +41,7 @@ class MoneyLevel:
 
 def to_facts(measured: Iterable[Point], kept: Iterable[Point]) -> list[dict[str, Any]]:
     """What `alternatives` reads. Of a policy that is in both, what is known of it as a kept one counts."""
-    points = {(p.lam, p.prefix, p.cap, p.breadth, id(p.weights)): p for p in (*measured, *kept)}
+    points = {(p.lam, p.prefix, p.cap, p.breadth, p.tests, id(p.weights)): p for p in (*measured, *kept)}
     return [
         {
             "kind": p.kind,

@@ -89,7 +89,7 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
         "rule": model.rule,
-        "points": [{**p.shown, "prefix": p.prefix, "cap": p.cap, "breadth": p.breadth} for p in model.points],
+        "points": [{**p.shown, "prefix": p.prefix, "cap": p.cap, "breadth": p.breadth, "tests": p.tests} for p in model.points],
         "scale": None if model.family is None else model.family.scale.to_dict(),
         "trained_for": model.trained_for.to_dict(),
         "budget": model.budget.to_dict(),
@@ -177,9 +177,13 @@ def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_enc
         for i, network in weights.items():
             file_checks.check_network(network, schema, i)
     return tuple(
-        Point(card["lam"], Measure.from_dict(card), weights.get(i), card["prefix"], card["cap"], card["breadth"])
+        Point(card["lam"], Measure.from_dict(card), weights.get(i), card["prefix"], card["cap"], card["breadth"], _tests(card))
         for i, card in enumerate(cards)
     )
+
+
+def _tests(card: dict[str, Any]) -> tuple[int, ...] | None:
+    return None if card["tests"] is None else tuple(card["tests"])
 
 
 def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, encoder: Any) -> Family:

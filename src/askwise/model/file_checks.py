@@ -219,6 +219,10 @@ def _check_points(model: LearnedModel) -> None:
         for x, most in ((p.measure.n, 2**62), (p.cap, 2**62), (p.prefix, model.schema.n_tests), (p.breadth, 2**31))
     ]
     must(all(x is None or (type(x) is int and 0 <= x <= most) for x, most in counts), "points are counted in whole numbers")
+    for p in points:
+        named = [] if p.tests is None else [t for t in p.tests if type(t) is int and 0 <= t < model.schema.n_tests]
+        fine = p.tests is None or (len(set(named)) == len(p.tests) == p.prefix and p.cap is not None)
+        must(fine, "a set of tests has each of them once")
     rising = [p.cost for p in points]
     must(first.weights is None and first.cost == 0 and rising == sorted(rising), "the points rise from deciding at once")
 
@@ -234,7 +238,7 @@ def _rehearse(model: LearnedModel) -> None:
     state = Cases.start(problem, np.arange(2), model.cap).observe()
     shared = None if model.family is None else model.family.weights
     # points of a family that differ only in their limits are the same network
-    different = model.points[1:] if shared is None else {(p.lam, p.prefix, p.breadth): p for p in model.points}.values()
+    different = model.points[1:] if shared is None else {(p.lam, p.prefix, p.breadth, p.tests): p for p in model.points}.values()
     for point in different:
         for name, weights in (shared or point.weights or {}).items():
             fine = np.isfinite(weights) | (np.isposinf(weights) & (name == "trees.threshold"))  # of leaves it is infinite

@@ -187,7 +187,7 @@ class LearnedModel:
         """Short, and different for models that may decide differently, whatever their budget."""
         schema, costs = self.schema, self.schema.costs
         card = (schema.columns, schema.tests, schema.classes, costs.smallest_unit, self.known, self.seed, self.encoding.to_dict())
-        points = [(p.lam, p.prefix, p.cost, p.loss, p.cap, p.breadth) for p in self.points]
+        points = [(p.lam, p.prefix, p.cost, p.loss, p.cap, p.breadth, p.tests) for p in self.points]
         digest = hashlib.sha256(repr((*card, points, *([] if self.rule is None else [self.rule]))).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
         weights = [weights[name] for weights in sets for name in sorted(weights)]

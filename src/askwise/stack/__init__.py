@@ -18,6 +18,7 @@ weights: how much each learner counts
 held_out: beliefs of members that have not learned from a row
 pool: states with the beliefs in them and after each of some tests
 order: tests of the static order moved forward
+fixed_sets: for a hard budget the best set of tests for everybody
 train: a training, a step at a time
 measure: policies measured on rows that their members have not seen
 run: one training under the driver, and what it comes to

@@ -12,12 +12,18 @@ from askwise.family.config import StateSettings
 class StackDesign:
     """What training, a saved model and every use of it must agree on."""
 
-    breadths: tuple[int, ...] = (1, 3, 8)
-    """So many of the next tests of the static order compete. With 1 the order is fixed, and only when to stop is learned."""
+    breadths: tuple[int, ...] = (1, 3, 8, 10_000)
+    """So many of the next tests of the static order compete. With 1 the order is fixed, and only when to stop is learned; with
+    the last all tests compete, as hard budgets need where what is left buys either a dear test or cheap ones."""
     by_set_tests: int = 20
     """Up to so many tests a coefficient of the linear model depends on what else is held."""
     value_limit: float = 4.0
     """Linear model and value heads see values no further from 0 than this."""
+
+    def breadths_for(self, tests: int) -> list[int]:
+        """Those that differ for so many tests."""
+        enough = next(i for i, breadth in enumerate(self.breadths) if breadth >= min(tests, self.breadths[-1]))
+        return list(self.breadths[: enough + 1])
 
 
 DESIGN = StackDesign()

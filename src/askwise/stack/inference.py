@@ -43,13 +43,25 @@ class Stack(Family):
         return StackValues(self, lam, breadth, dtype)
 
     def policy(
-        self, lam: float, prefix: int | None = None, dtype: Any = np.float32, breadth: int = DESIGN.breadths[-1]
+        self,
+        lam: float,
+        prefix: int | None = None,
+        dtype: Any = np.float32,
+        breadth: int = DESIGN.breadths[-1],
+        tests: tuple[int, ...] | None = None,
     ) -> Greedy:
         values = self.values(lam, dtype, breadth)
-        return Greedy(values if prefix is None else PrefixValues(values, self.rank, prefix))
+        return Greedy(values if prefix is None else PrefixValues(values, self._rank(tests), prefix))
 
     def follow(self, point: Point, dtype: Any = np.float32) -> Greedy:
-        return self.policy(point.lam, point.prefix, dtype, point.breadth or 1)
+        return self.policy(point.lam, point.prefix, dtype, point.breadth or 1, point.tests)
+
+    def _rank(self, tests: tuple[int, ...] | None) -> Array:
+        """With these tests before all others."""
+        if tests is None:
+            return self.rank
+        order = np.argsort(self.rank)
+        return np.argsort([*tests, *order[~np.isin(order, tests)]])
 
 
 class StackValues(PredictedValues):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -27,19 +27,22 @@ from askwise.stack.config import DESIGN
 from askwise.stack.inference import Believe, Stack
 
 MOST_REMEMBERED = 3_000_000  # beliefs
+LEAST_USED = 0.5  # share of what its members pay that a policy must pay, to be the one that was measured
 
 
 class StackCandidate(NamedTuple):
-    """A policy of a stack: at a tradeoff and a breadth or along a prefix of the order, under a hard budget or without."""
+    """A policy of a stack: at a tradeoff and a breadth or along a prefix of the order or of other tests, under a hard budget or
+    without."""
 
     lam: float
     prefix: int | None
     cap: int | None  # in units
     breadth: int
+    tests: tuple[int, ...] | None = None
 
     def point(self, measure: Measure) -> Point:
         breadth = self.breadth if self.prefix is None else None
-        return Point(self.lam, measure, prefix=self.prefix, cap=self.cap, breadth=breadth)
+        return Point(self.lam, measure, prefix=self.prefix, cap=self.cap, breadth=breadth, tests=self.tests)
 
 
 class RememberedBeliefs:
@@ -90,13 +93,13 @@ class HeldOut:
 
     def tally(self, candidate: StackCandidate, rows: Ints) -> Tally:
         """What a policy comes to on some rows."""
-        lam, prefix, cap, breadth = candidate
+        lam, prefix, cap, breadth, tests = candidate
         total = None
         for member, own in self.parts:
             own_rows = np.intersect1d(rows, own)
             if len(own_rows):
                 limit = member.limit(self.problem.schema.costs, prefix, cap)
-                policy = member.policy(lam, prefix, breadth=breadth)
+                policy = member.policy(lam, prefix, breadth=breadth, tests=tests)
                 new = tally(self.problem, rollout(self.problem, policy, limit, own_rows))
                 total = new if total is None else total + new
         assert total is not None
@@ -106,7 +109,7 @@ class HeldOut:
         """What calibrates the forecasts: some rows at several tradeoffs and under several hard budgets, by members that have not
         seen them."""
         chosen, costs = self.rows[some_rows(len(self.rows), rows, seed)], self.problem.schema.costs
-        breadths = breadths_for(self.problem.schema.n_tests)
+        breadths = DESIGN.breadths_for(self.problem.schema.n_tests)
         lams = np.geomspace(scale.high, scale.low, measuring.forecasts + 1)[1:].tolist()
         caps = caps_of(self.problem.schema, scale, measuring)
         caps = caps[:: -(-len(caps) // measuring.forecasts)]
@@ -122,22 +125,18 @@ class HeldOut:
         return Report(self.problem.take(rows), replace(whole, row=np.arange(len(rows))))
 
 
-def breadths_for(tests: int) -> list[int]:
-    """Those that differ for so many tests."""
-    enough = next((i for i, b in enumerate(DESIGN.breadths) if b >= tests), len(DESIGN.breadths) - 1)
-    return list(DESIGN.breadths[: enough + 1])
-
-
 def candidates_for(
-    problem: Problem, stack: Stack, extra: int | None, lams: int, measuring: MeasuringConfig
+    problem: Problem, stack: Stack, caps: Sequence[int], sets: Mapping[int, tuple[int, ...]], measuring: MeasuringConfig
 ) -> list[StackCandidate]:
-    """Prefixes of the order; tradeoffs at every breadth; hard budgets, with the order and with several tradeoffs."""
+    """Prefixes of the order; tradeoffs at every breadth; hard budgets, with the order and with several tradeoffs; and `sets` of
+    tests by what they cost."""
     scale, F, order = stack.scale, problem.schema.n_tests, np.argsort(stack.rank)
-    breadths = breadths_for(F)
-    grid: Doubles = np.geomspace(scale.high, scale.low, lams)
+    breadths = DESIGN.breadths_for(F)
+    grid: Doubles = np.geomspace(scale.high, scale.low, measuring.final_lams)
     tries = [StackCandidate(0.0, k, None, 1) for k in sorted({0, *lengths_of(problem, order, 20)})]
     tries += [StackCandidate(lam, None, None, breadth) for breadth in breadths for lam in grid.tolist()]
-    for cap in sorted({*caps_of(problem.schema, scale, measuring), *([extra] if extra else [])}):
+    tries += [StackCandidate(0.0, len(tests), cost, 1, tests) for cost, tests in sets.items()]
+    for cap in caps:
         tries.append(StackCandidate(0.0, F, cap, 1))
         tries += [StackCandidate(0.0, None, cap, breadth) for breadth in breadths]
         middle = np.geomspace(scale.low, scale.high, measuring.cap_lams + 2)[1:-1].tolist()
@@ -191,19 +190,23 @@ class StackFrontier:
                 break
             work.go_on(n, left)
             left = following(left)
-        points = {i: self._costed(self.candidates[i].point(work.measure(i))) for i in left}
+        costed = {i: self._costed(self.candidates[i].point(work.measure(i))) for i in left}
+        points = {i: point for i, point in costed.items() if point is not None}
         every = list(points.values())
         on = useful([p.cost for p in every], [-p.loss for p in every], [self._most(p) for p in every])
         kept = sorted((every[i] for i in on.tolist() if every[i].prefix != 0), key=lambda p: (p.cost, -self._most(p)))
         return [p for p in every if p.cap is None], [points[at_once], *kept]
 
-    def _costed(self, point: Point) -> Point:
+    def _costed(self, point: Point) -> Point | None:
         """The point with a cost that is not below what the policy that is used costs on rows of the fit: all members together
-        are less sure than each of them, and buy more. What is paid needs no labels."""
+        are less sure than each of them, and buy more. What is paid needs no labels. None where the policy that is used hardly
+        buys what the members bought: then it is not the one that was measured."""
         problem = self.held_out.problem
         limit = self.stack.limit(problem.schema.costs, point.prefix, point.cap)
         rows = some_rows(len(problem), self.measuring.first_rows, self.seed)
         used = measure(problem, self.stack.follow(point), limit, rows)
+        if used.cost < LEAST_USED * point.cost:
+            return None
         if used.cost <= point.cost:
             return point
         return replace(

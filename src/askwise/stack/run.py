@@ -17,15 +17,17 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
 from askwise.family import calibration
+from askwise.family.candidates import caps_of
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import area_of
 from askwise.frontier.point import Point
 from askwise.stack.belief import StackedBelief
-from askwise.stack.config import StackConfig
+from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.engines import member_fitting
+from askwise.stack.fixed_sets import fixed_sets
 from askwise.stack.folds import Folds, joined
 from askwise.stack.inference import Stack
-from askwise.stack.measure import HeldOut, RememberedBeliefs, StackCandidate, StackFrontier, breadths_for, candidates_for
+from askwise.stack.measure import HeldOut, RememberedBeliefs, StackCandidate, StackFrontier, candidates_for
 from askwise.stack.members import MemberTime
 from askwise.stack.train import StackTrainer
 from askwise.training.checkpoint import TrainingState
@@ -36,6 +38,7 @@ from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResu
 
 ORDER_TIME, REFINING_TIME = 0.08, 0.04  # shares of a time limit: the static order, and moving its tests forward
 MEMBER_TIME, TRIAL_TIME = 0.3, 0.04  # all members, and the trial of how their networks see columns
+SETS_TIME = 0.04  # sets for hard budgets
 POOL_TIME, VALUE_TIME = 0.06, 0.17  # the beliefs of the first states of the pool, and the value heads
 MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
 INTERIM_ROWS = 300
@@ -76,7 +79,7 @@ class StackTraining:
         held_out, scale, F = held_out_rows(trainer, self.rows), trainer.scale, trainer.schema.n_tests
         rows = held_out.rows[some_rows(len(held_out.rows), INTERIM_ROWS, trainer.seed)]
         tries = [StackCandidate(0.0, k, None, 1) for k in (0, F)]
-        breadth = breadths_for(F)[-1]
+        breadth = DESIGN.breadths_for(F)[-1]
         tries += [StackCandidate(lam, None, None, breadth) for lam in np.geomspace(scale.high, scale.low, 6).tolist()]
         costs = trainer.schema.costs
         points = [c.point(held_out.tally(c, rows).measure(costs)) for c in tries]
@@ -153,12 +156,14 @@ def run(
     trainer.common["calibration"] = calibration.fitted(rows, runs, config.calibration_ridge)
     stack = trainer.stack()
     cap = None if budget is None else budget.cap(problem.schema.costs)
-    tries = candidates_for(rows, stack, cap, MEASURING.final_lams, MEASURING)
+    caps = sorted({*caps_of(problem.schema, trainer.scale, MEASURING), *([cap] if cap else [])})
+    seconds = math.inf if time_limit is None else min(SETS_TIME * time_limit, clock.left / 4)
+    sets = fixed_sets(caps, trainer.order, problem.schema.costs, trainer.compared_sets(), seconds)
+    tries = candidates_for(rows, stack, caps, sets, MEASURING)
     measured, kept = StackFrontier(held_out, remembering(stack), tries, seed, MEASURING).points(lambda: clock.left)
 
     def policy(point: Point) -> Policy:
-        lam = trainer.scale.high if point.prefix is not None else point.lam
-        return stack.policy(lam, point.prefix, breadth=point.breadth or 1)
+        return stack.follow(point if point.prefix is None else replace(point, lam=trainer.scale.high))
 
     return TrainingResult(
         points=tuple(kept),

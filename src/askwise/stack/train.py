@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -81,7 +82,7 @@ class StackTrainer:
         self.problem, self.folds, self.config, self.seed = problem.trainable(), folds, config, seed
         self.first_order = order  # of the states that the learners of the classes see
         self.schema, self.scale, self.alone = problem.schema, Scale.of(problem), costs_alone(problem.schema)
-        self.rng = np.random.default_rng(seed)
+        self.breadths, self.rng = DESIGN.breadths_for(problem.schema.n_tests), np.random.default_rng(seed)
         self.maker = StateMaker.of(problem, order, config, lacking)
         self.sampler = self.maker.sampler
         self.task, self.fitting = MemberTask(self.maker, folds, config, seed, threads), fitting or OneByOne(MemberTime())
@@ -171,10 +172,14 @@ class StackTrainer:
             self.common |= self.beliefs.fitted_weights(row, mask)
 
     def _refine_order(self) -> None:
-        rows = np.sort(self.rng.permutation(self.folds.held_out)[: self.config.refining_rows])
-        lost = partial(self.beliefs.log_losses, rows)
+        lost = self.compared_sets()
         self._follow(refined(self.first_order, self.schema.costs, lost, self.config.refined_tests, self.order_seconds))
         self.refined = True
+
+    def compared_sets(self) -> Callable[[Bools], Doubles]:
+        """By which sets of tests are compared: what is lost in each of some rows when they are held."""
+        rows = np.sort(self.rng.permutation(self.folds.held_out)[: self.config.refining_rows])
+        return partial(self.beliefs.log_losses, rows)
 
     def _held_out_belief(self, row: Ints, mask: Bools) -> Floats:
         return self.beliefs(row, mask)
@@ -211,7 +216,7 @@ class StackTrainer:
                 if not len(followed):
                     continue
                 cap = None if i % 2 else max(1, int(costs.total * self.rng.random() ** 2))
-                breadth = DESIGN.breadths[i % len(DESIGN.breadths)]
+                breadth = self.breadths[i % len(self.breadths)]
                 explorer = Exploring(member.values(lam if i % 4 else 0.0, breadth=breadth), config.explore_share, self.rng)
                 done = rollout(self.problem, explorer, cap, followed)
                 steps = replay(self.problem, done.row, done.padded, done.length, cap)
@@ -230,7 +235,7 @@ class StackTrainer:
         config, pool, n = self.config, self.pool, self.config.value_batch
         who = np.concatenate([rows[self.rng.integers(len(rows), size=n)] for rows in self._eligible])
         row, mask = pool.row[who], pool.parts["mask"][who]
-        live, breadth = self._asked(row, mask), self.rng.choice(DESIGN.breadths, len(who))
+        live, breadth = self._asked(row, mask), self.rng.choice(self.breadths, len(who))
         observed = Observation.of(live, self.problem, self.scale, self.alone)
         view = self._outlook(self.network, observed, pool.parts["belief"][who], breadth)
         slot = self._looked_up(who, view.best.numpy(), observed.legal.numpy())

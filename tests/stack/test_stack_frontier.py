@@ -1,0 +1,51 @@
+"""What a stack measures at the end: sets for hard budgets, and policies whose members do otherwise than they do together."""
+
+import numpy as np
+import pytest
+from tests.support.members import QUICK
+
+from askwise import CostlyClassifier, HardBudget, load
+from askwise.core.measures import Measure
+from askwise.frontier.point import Point
+from askwise.stack.measure import HeldOut, StackFrontier
+from askwise.stack.run import MEASURING
+
+COSTS = [20, 1, 1, 1, 1, 1, 1]  # x0 is the scan
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A scan that tells nearly all, and cheap tests that each tell more for their money."""
+    rng = np.random.default_rng(0)
+    ill = rng.normal(size=900)
+    X = np.column_stack([ill + 0.1 * rng.normal(size=900), *(ill + 1.2 * rng.normal(size=900) for _ in range(6))])
+    y = np.where(ill + 0.1 * rng.normal(size=900) > 0, "ill", "well")
+    return CostlyClassifier(COSTS, algorithm="stack", config=QUICK, random_state=0).fit(X, y), X, y
+
+
+def test_a_dear_test_is_bought_where_a_hard_budget_has_room_for_it(fitted, tmp_path):
+    classifier, X, y = fitted
+    model = classifier.model_
+    orders = np.argsort(model.family.rank)
+    assert orders[0] != 0  # so that the order alone would spend the money on cheap tests
+    for amount in (20, 22, 24):
+        capped = classifier.at(HardBudget(amount))
+        done = capped.acquire(X)
+        assert (done.cost <= amount).all()
+        assert np.mean(["x0" in tests for tests in done.tests]) > 0.9
+        assert (done.prediction == y).mean() > 0.9  # the cheap tests come to 0.84
+    classifier.save(tmp_path / "m.askwise")
+    again = load(tmp_path / "m.askwise")
+    assert [p.tests for p in again.points] == [p.tests for p in model.points]
+    np.testing.assert_array_equal(again.at(HardBudget(22)).acquire(X).cost, classifier.at(HardBudget(22)).acquire(X).cost)
+
+
+def test_a_policy_that_does_not_buy_what_its_members_bought_is_not_kept(fitted):
+    classifier, X, y = fitted
+    model = classifier.model_
+    problem = model.problem(X, y)
+    frontier = StackFrontier(HeldOut(problem, []), model.family, [], 0, MEASURING)
+    never_buys = Point(model.family.scale.high, Measure(0.4, 0.4, 0.6, 900, 0.1, 0.1, 0.1), breadth=3)
+    assert frontier._costed(never_buys) is None
+    buys_first = Point(0.0, Measure(0.1, 0.3, 0.7, 900, 0.1, 0.1, 0.1), prefix=1)
+    assert frontier._costed(buys_first).cost == COSTS[int(np.argmin(model.family.rank))]

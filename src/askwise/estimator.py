@@ -363,10 +363,10 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return -float(np.average(case_losses(belief, labels, rule), weights=weights_of(sample_weight, len(belief))))
 
     @property
-    def frontier_(self) -> list[dict[str, float]]:
-        """What each amount of money buys, as measured in training: lambda, mean cost, loss and accuracy of every kept policy."""
+    def frontier_(self) -> list[dict[str, Any]]:
+        """What each amount of money buys, as measured in training: lambda, kind, cost, loss and accuracy of each kept policy."""
         check_is_fitted(self)
-        return [point.shown for point in self.model_.frontier]
+        return self.model_.frontier_figures
 
     def at(self, budget: Budget | None) -> CostlyClassifier:
         """The same classifier under another budget, without training.

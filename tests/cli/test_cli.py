@@ -208,6 +208,9 @@ def test_evaluate_measures(folder):
 def test_frontier_shows_and_draws(folder, tmp_path):
     rows = json.loads(ok("frontier", folder / "m.askwise", "--json"))
     assert rows[0]["cost"] == 0
+    assert rows[0]["kind"] == "decides at once"
+    assert {r["kind"] for r in rows[1:]} == {"adaptive"}  # the paper's algorithm learns no other
+    assert json.loads(ok("inspect", folder / "m.askwise", "--json"))["frontier"] == rows
     assert [r["cost"] for r in rows] == sorted(r["cost"] for r in rows)
     text = ok("frontier", folder / "m.askwise", "--plot", tmp_path / "c.svg")
     assert len(text.splitlines()) == len(rows) + 3

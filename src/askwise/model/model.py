@@ -30,7 +30,7 @@ from askwise.evaluation import Report
 from askwise.family.inference import Family
 from askwise.frontier.choice import Blend, choose
 from askwise.frontier.hull import hull
-from askwise.frontier.point import Point
+from askwise.frontier.point import AT_ONCE, Point
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
@@ -90,6 +90,15 @@ class LearnedModel:
             within = tuple(p for p in self.points if self.family.most_paid(costs, p.prefix, p.cap) <= most)
         on = [within[i] for i in hull([p.cost for p in within], [-p.loss for p in within]).tolist()]
         return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
+
+    @property
+    def frontier_figures(self) -> list[dict[str, Any]]:
+        """The frontier for machines: of every point its tradeoff, its kind of policy and what was measured."""
+        return [{"lam": p.lam, "kind": self.kind_of(i), **p.measure.to_dict()} for i, p in enumerate(self.frontier)]
+
+    def kind_of(self, i: int) -> str:
+        """The kind of a policy of the frontier; the first of them buys nothing."""
+        return self.frontier[i].kind if i else AT_ONCE
 
     def limit(self, point: Point) -> int | None:
         """The units that cases which follow a point keep to; None where nothing limits them. A point that was measured under a

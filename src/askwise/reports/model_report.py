@@ -15,8 +15,6 @@ from askwise.reports.pages import Strong, Table, as_text
 from askwise.tables.external import Recorded
 from askwise.texts import give_or_take, printable
 
-AT_ONCE = "decides at once"
-
 
 def frontier_table(model: LearnedModel) -> str:
     """Text: every kept policy, of which kind it is, and where the model works. What was learned for comes first."""
@@ -41,7 +39,7 @@ def points(model: LearnedModel) -> Table:
             objective_words(model, m),
             percent(m.accuracy, m.accuracy_error) if model.judged_by_loss else f"{m.loss:.4f} ± {m.loss_error:.4f}",
             f"{m.n:,}",
-            kind_of(model, i),
+            model.kind_of(i),
         ]
         rows.append(tuple(map(Strong, figures)) if i in followed else tuple(figures))
     other = "accuracy" if model.judged_by_loss else "loss"
@@ -57,11 +55,6 @@ def unit_of(model: LearnedModel) -> str:
 def in_unit(label: str, model: LearnedModel) -> str:
     """A label with the unit of money, if that has a name."""
     return f"{label},{unit_of(model)}" if model.unit else label
-
-
-def kind_of(model: LearnedModel, i: int) -> str:
-    """The kind of a policy of the frontier; the first of them buys nothing."""
-    return model.frontier[i].kind if i else AT_ONCE
 
 
 def comparison_table(model: LearnedModel) -> str:
@@ -110,8 +103,8 @@ def kinds_used(model: LearnedModel) -> str:
     """Which kind of policy the model uses for which money, in a sentence."""
     runs = list[tuple[str, list[float]]]()
     for i, point in enumerate(model.frontier):
-        if not runs or runs[-1][0] != kind_of(model, i):
-            runs.append((kind_of(model, i), []))
+        if not runs or runs[-1][0] != model.kind_of(i):
+            runs.append((model.kind_of(i), []))
         runs[-1][1].append(point.cost)
     parts = [f"{kind} at {of[0]:.4g}" + (f" to {of[-1]:.4g}" if len(of) > 1 else "") for kind, of in runs]
     between = "; between two of them a mixture" if len(model.frontier) > 1 else ""
@@ -203,7 +196,7 @@ def card(model: LearnedModel) -> dict[str, Any]:
         "rule": model.rule,
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
-        "frontier": [point.shown for point in model.frontier],
+        "frontier": model.frontier_figures,
         "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas", "usage")},
     }
 

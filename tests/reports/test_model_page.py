@@ -148,6 +148,15 @@ def test_the_comparison_of_kinds_is_in_all_versions(stack, page):
     assert max(map(len, lines[1:])) < 100  # fits a terminal
 
 
+def test_kinds_are_compared_under_a_hard_budget_too(stack):
+    model = stack.model_.at(HardBudget(1))
+    levels, lines = comparison(model), comparison_table(model).splitlines()
+    assert "by the money per case on average while no case may cost more than 1 €. Measured on 160 cases" in lines[0]
+    assert [line.split()[0] for line in lines[-len(levels) :]] == [f"{level.money:.4g}" for level in levels]
+    for kind in KINDS:
+        assert (f"limit is known of the kind '{kind}'" in lines[0] or f"or '{kind}'" in lines[0]) == (kind not in levels[0].best)
+
+
 def test_the_caption_compares_with_the_same_tests_for_everybody(stack, page):
     model = stack.model_.at(AverageBudget(1))
     as_good = [

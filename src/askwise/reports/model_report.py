@@ -9,6 +9,7 @@ from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.core.scoring import RULES
 from askwise.evaluation import Estimate, Report
+from askwise.frontier.point import KINDS
 from askwise.model.alternatives import all_tests, comparison
 from askwise.model.model import LearnedModel
 from askwise.reports.pages import Strong, Table, as_text
@@ -73,9 +74,12 @@ def compared(model: LearnedModel) -> Table | None:
         return None
     cases = sorted({m.n for level in levels for m in (*level.best.values(), level.used)})
     title = (
-        f"{capital(model.objective)} of each kind of policy, by the money per case on average. "
+        f"{capital(model.objective)} of each kind of policy, by the money per case on average{_while_capped(model)}. "
         f"Measured on {amounts(cases)} {model.measured_on}; ± is one standard error"
     )
+    lacking = [kind for kind in KINDS if kind not in levels[0].best]
+    if lacking and model.budget.hard is not None:
+        title += f"; no policy that keeps to this limit is known of the kind {_joined_by_or(lacking)}"
     head = (in_unit("money per case", model), *levels[0].best, "what is used", "which is")
     rows = []
     for level in levels:
@@ -83,6 +87,17 @@ def compared(model: LearnedModel) -> Table | None:
         best = [Strong(text) if kind in level.kinds else text for kind, text in words.items()]
         rows.append((f"{level.money:.4g}", *best, objective_words(model, level.used), _mixture(level.kinds)))
     return Table(title, head, tuple(rows))
+
+
+def _while_capped(model: LearnedModel) -> str:
+    """To be said of figures that hold under a hard budget alone; a larger one may help."""
+    hard = model.budget.hard
+    return "" if hard is None else f" while no case may cost more than {float(hard):g}{unit_of(model)}"
+
+
+def _joined_by_or(words: list[str]) -> str:
+    """Quoted, since they may have commas."""
+    return " or ".join(f"'{word}'" for word in words)
 
 
 def _mixture(kinds: tuple[str, ...]) -> str:
@@ -146,8 +161,6 @@ def describe(model: LearnedModel) -> str:
     schema, expected, best = model.schema, model.measured, model.saturation
     total, unit = schema.costs.money(schema.costs.total), unit_of(model)
     trained_for = "every amount of money" if model.trained_for == Budget() else model.trained_for
-    hard = model.budget.hard  # a larger one may help
-    within = "" if hard is None else f" while no case may cost more than {float(hard):g}{unit}"
 
     def reached(m: Measure) -> str:
         return f"{model.objective} {objective_words(model, m)}"
@@ -158,7 +171,7 @@ def describe(model: LearnedModel) -> str:
         f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {reached(expected)}",
-        f"more than {best.cost:.4g}{unit} per case would not help{within}: {reached(best.measure)} there",
+        f"more than {best.cost:.4g}{unit} per case would not help{_while_capped(model)}: {reached(best.measure)} there",
         kinds_used(model),
     ]
     if isinstance(model.external, Recorded):

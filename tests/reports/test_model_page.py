@@ -1,7 +1,9 @@
 """The page about a model: every figure recomputed, the same in HTML and in Markdown, offline, escaped, and in a real browser."""
 
 import re
+from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from askwise.frontier.point import KINDS, SAME_TESTS
 from askwise.model.alternatives import all_tests, alternatives, comparison
 from askwise.model.outcomes import outcomes_of
 from askwise.reports.model_page import static_cost, write_report
-from askwise.reports.model_report import MeasuredOn, comparison_table, describe, headline, kinds_used
+from askwise.reports.model_report import MeasuredOn, comparison_table, cost_note, describe, headline, kinds_used, results
 from askwise.reports.pages import Strong, Table, as_text
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -192,6 +194,30 @@ def test_calibration_and_recall_are_tables_too(stack, page):
         for b in ends.bins:
             assert re.search(rf"{b.probability:.3f}\s+{b.share:.3f}\s+[\d.]+\s+[\d.]+\s+{b.cases}\s", cells)
         assert f"off by {100 * ends.calibration_error:.1f} percentage points" in text
+
+
+def test_paths_are_a_table_too_whatever_cases_they_are_of(stack, frame, tmp_path):
+    """A Markdown page has no other picture of them."""
+    model, (X, y) = stack.model_, frame
+    on = MeasuredOn(model.report(model.problem(X[:50], y[:50])), "50 test cases", "test")
+    markdown = write_report(model, tmp_path / "m.askwise", [on])[3].read_text()
+    section = markdown.partition("## The most common paths")[2].partition("\n## ")[0]
+    often = Counter(tuple(on.report.tests_of(i)) for i in range(50)).most_common(1)[0]
+    assert f"| {' → '.join(often[0]) or 'nothing'} | {2 * often[1]:.1f} % |" in section
+
+
+def test_two_mean_costs_are_told_apart(stack):
+    model, on = stack.model_, MeasuredOn(stack.out_of_fold_, "160 cases", "out_of_fold")
+    here = model.measured
+    same = replace(on.report.measure, cost=here.cost)
+    assert cost_note(model, MeasuredOn(SimpleNamespace(measure=same), "160 cases", "out_of_fold")) == ""
+    assert cost_note(model, MeasuredOn(SimpleNamespace(measure=replace(same, cost=1.2345)), "50 cases", "test")) == ""
+    more = cost_note(model, MeasuredOn(SimpleNamespace(measure=replace(same, cost=1.2345)), "160 cases", "out_of_fold"))
+    assert more == (
+        "The mean cost of 1.234 € is that of the parts of the model which had not learned from a case; the whole model, which is "
+        f"used, is expected to cost {here.cost:.4g} €."
+    )
+    assert results(model, on).endswith(cost_note(model, on))
 
 
 def test_results_are_a_table_with_a_column_for_each_set_of_cases(stack, frame, tmp_path):

@@ -224,8 +224,22 @@ class MeasuredOn:
 
 
 def results(model: LearnedModel, on: MeasuredOn) -> str:
-    """What was measured, in a sentence."""
-    return f"on {on.words}: {', '.join(f'{name} {words}' for name, words in result_words(model, on.report).items())}"
+    """What was measured, in a sentence or two."""
+    figures = ", ".join(f"{name} {words}" for name, words in result_words(model, on.report).items())
+    note = cost_note(model, on)
+    return f"on {on.words}: {figures}{f'. {note}' if note else ''}"
+
+
+def cost_note(model: LearnedModel, on: MeasuredOn) -> str:
+    """Why the mean cost on held-out cases is not the expected cost; empty where both are told alike, or where other cases are
+    meant. A stack decides a held-out case by the members alone that have not learned from it."""
+    here, expected = on.report.measure, model.measured
+    if on.kind != "out_of_fold" or f"{here.cost:.4g}" == f"{expected.cost:.4g}":
+        return ""
+    return (
+        f"The mean cost of {here.cost:.4g}{unit_of(model)} is that of the parts of the model which had not learned from a case; "
+        f"the whole model, which is used, is expected to cost {expected.cost:.4g}{unit_of(model)}."
+    )
 
 
 def result_words(model: LearnedModel, report: Report) -> dict[str, str]:

@@ -232,8 +232,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         ready = self.prepare(X, y, sample_weight)
         apart = self.validation_fraction == 0 or len(ready.validation_rows) > 0
-        features_alone = features(self.external, X)
-        doubts.tell(doubts.about_fit(features_alone, ready.classes, listed(self.categorical), apart, self.time_limit))
+        doubts.tell(doubts.about_fit(features(self.external, X), ready.classes, listed(self.categorical), apart, self.time_limit))
+        doubts.tell(doubts.about_budget(self.budget, ready.problem.schema, ready.known, self.unit))
         self.model_ = self._train(ready, callback, save, resume)
         self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self

@@ -205,6 +205,15 @@ def test_evaluate_measures(folder):
     assert re.search(rf"accuracy +{found['accuracy']:.4g}", text)
 
 
+def test_money_has_its_unit_in_summaries(folder, tmp_path):
+    argv = ["evaluate", folder / "m.askwise", folder / "cases.csv", "--target", "diagnosis"]
+    measures = json.loads(ok(*argv, "--json"))
+    assert measures["unit"] == "€"
+    assert re.search(rf"^cost +{measures['cost']:.4g} ± [\d.]+ €$", ok(*argv), re.MULTILINE)
+    err = run("predict", folder / "m.askwise", folder / "cases.csv", "--out", tmp_path / "d.csv")[2]
+    assert re.match(r"160 cases, mean cost [\d.]+ €: ", err)
+
+
 def test_frontier_shows_and_draws(folder, tmp_path):
     rows = json.loads(ok("frontier", folder / "m.askwise", "--json"))
     assert rows[0]["cost"] == 0

@@ -225,7 +225,8 @@ class MeasuredOn:
 
 def results(model: LearnedModel, on: MeasuredOn) -> str:
     """What was measured, in a sentence or two."""
-    figures = ", ".join(f"{name} {words}" for name, words in result_words(model, on.report).items())
+    units = {"mean cost": unit_of(model)}
+    figures = ", ".join(f"{name} {words}{units.get(name, '')}" for name, words in result_words(model, on.report).items())
     note = cost_note(model, on)
     return f"on {on.words}: {figures}{f'. {note}' if note else ''}"
 
@@ -268,6 +269,7 @@ def measured(model: LearnedModel, report: Report) -> dict[str, Any]:
     return {
         "cases": m.n,
         "budget": str(model.budget),
+        "unit": model.unit,
         "cost": m.cost,
         "cost_error": m.cost_error,
         "accuracy": m.accuracy,
@@ -284,8 +286,11 @@ def measured(model: LearnedModel, report: Report) -> dict[str, Any]:
 
 def lines_of(figures: dict[str, Any]) -> str:
     """The same for people, a figure a line."""
-    values = {name: value for name, value in figures.items() if not name.endswith("_error")}
+    values = {name: value for name, value in figures.items() if not name.endswith("_error") and name != "unit"}
+    units = {"cost": f" {printable(figures['unit'])}".rstrip()}
     return "\n".join(
-        f"{name:20} {value:.4g}{give_or_take(figures[f'{name}_error'])}" if isinstance(value, float) else f"{name:20} {value}"
+        f"{name:20} {value:.4g}{give_or_take(figures[f'{name}_error'])}{units.get(name, '')}"
+        if isinstance(value, float)
+        else f"{name:20} {value}"
         for name, value in values.items()
     )

@@ -291,6 +291,26 @@ def test_wrong_usage_exits_with_2(argv, capsys):
     assert "usage: askwise" in shown.err
 
 
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (
+            "fit cases.csv --tradeof 3",
+            "askwise fit has no option '--tradeof'; did you mean '--tradeoff'?",
+        ),  # not even short for it
+        ("fit --data pima --averagebudget=3", "askwise fit has no option '--averagebudget'; did you mean '--average-budget'?"),
+        ("bench report rows.jsonl --titel A", "askwise bench report has no option '--titel'; did you mean '--title'?"),
+        ("frontier m.askwise --xyz", "askwise frontier has no option '--xyz'; there are '--plot', '--json'"),
+        ("frontier m.askwise other", "nothing is expected here: other"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_a_guess(argv, words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(argv.split())
+    assert left.value.code == 2
+    assert capsys.readouterr().err.endswith(f"askwise: error: {words}\n")
+
+
 def test_the_version(capsys):
     with pytest.raises(SystemExit) as left:
         main(["--version"])

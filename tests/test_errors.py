@@ -31,5 +31,10 @@ def test_a_name_that_is_far_off_is_not(name, known):
     assert did_you_mean(name, [known, "sugar"]) == f"there are {known!r}, 'sugar'"
 
 
+def test_a_number_is_told_from_its_digits():
+    assert did_you_mean("1", [0, 1]) == "did you mean 1?"
+    assert did_you_mean(1, ["0", "1"]) == "did you mean '1'?"
+
+
 def test_what_there_is_may_be_cut():
-    assert did_you_mean("xyz", range(20), most=3) == "there are '0', '1', '2', ..."
+    assert did_you_mean("xyz", range(20), most=3) == "there are 0, 1, 2, ..."

@@ -76,15 +76,20 @@ def quoted(value: object, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
-def closest(name: object, known: Iterable[object]) -> str | None:
+def closest(name: object, known: Iterable[object]) -> object:
     """A guess at what was meant, if one of the known names is close: hardly more than a letter is different in a short one. Case
     and what is no letter or digit do not count."""
-    by_letters = {_letters(k): str(k) for k in known}
+    by_letters = {_letters(k): k for k in map(_plain, known)}
     text = _letters(name)
     short = [letters for letters in by_letters if max(len(letters), len(text)) <= 3]
     guesses = difflib.get_close_matches(text, by_letters, n=1, cutoff=0.75)
     guesses = guesses or difflib.get_close_matches(text, short, n=1, cutoff=0.66)
     return by_letters[guesses[0]] if guesses else None
+
+
+def _plain(name: object) -> object:
+    """Numbers stay numbers, so that 1 is told from '1'."""
+    return name if type(name) in (int, float, bool) else str(name)
 
 
 def _letters(name: object) -> str:
@@ -95,7 +100,7 @@ def _letters(name: object) -> str:
 
 def did_you_mean(name: object, known: Iterable[object], most: int = 8) -> str:
     """The end of an error sentence: a guess at what was meant, or what there is to choose from, but no more than `most`."""
-    names = [str(k) for k in known]
+    names = [_plain(k) for k in known]
     guess = closest(name, names)
     if guess is not None:
         return f"did you mean {guess!r}?"

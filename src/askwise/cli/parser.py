@@ -39,11 +39,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (words, options) in COMMANDS.items():
         layout = argparse.RawDescriptionHelpFormatter
-        details = {"description": words, "epilog": EXAMPLES[name], "formatter_class": layout, "allow_abbrev": False}
-        sub = commands.add_parser(name, help=words, **details)
+        sub = commands.add_parser(
+            name, help=words, description=words, epilog=EXAMPLES[name], formatter_class=layout, allow_abbrev=False
+        )
         sub.set_defaults(command=name.replace(" ", "_"))
-        for option, settings in options:
-            sub.add_argument(option, **settings)
+        for option, details in options:
+            sub.add_argument(option, **details)
     return top
 
 

@@ -17,7 +17,16 @@ from askwise.frontier.point import KINDS, SAME_TESTS
 from askwise.model.alternatives import all_tests, alternatives, comparison
 from askwise.model.outcomes import outcomes_of
 from askwise.reports.model_page import static_cost, write_report
-from askwise.reports.model_report import MeasuredOn, comparison_table, cost_note, describe, headline, kinds_used, results
+from askwise.reports.model_report import (
+    MeasuredOn,
+    best_measured,
+    comparison_table,
+    cost_note,
+    describe,
+    headline,
+    kinds_used,
+    results,
+)
 from askwise.reports.pages import Strong, Table, as_text
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -148,6 +157,27 @@ def test_the_comparison_of_kinds_is_in_all_versions(stack, page):
     assert [line.split()[0] for line in rows] == [f"{level.money:.4g}" for level in levels]
     assert [line.count("*") for line in rows] == [len(level.kinds) for level in levels]
     assert max(map(len, lines[1:])) < 100  # fits a terminal
+
+
+def test_it_is_said_how_little_money_is_as_good_as_the_best_within_its_error(stack):
+    model = stack.model_
+    zero = model.points[0]
+
+    def at(cost, accuracy, error):
+        m = replace(zero.measure, cost=cost, accuracy=accuracy, loss=1 - accuracy, loss_error=error, accuracy_error=error)
+        return replace(zero, measure=m, prefix=1)
+
+    def words(*points, budget=model.budget):
+        other = replace(model, points=(zero, *points), budget=budget)
+        assert best_measured(other) in describe(other).splitlines()
+        return best_measured(other)
+
+    best = "nothing dearer was better than 2 € per case: accuracy 95.0 ± 2.0 %"
+    assert words(at(1, 0.92, 0.02), at(2, 0.95, 0.02)) == best
+    assert words(at(1, 0.94, 0.03), at(2, 0.95, 0.02)) == f"{best}; 1 € is enough to come within that ±: 94.0 ± 3.0 %"
+    assert words(at(1, 0.1, 0.02)) == "no policy that buys anything was better than deciding at once"
+    capped = words(at(1, 0.92, 0.02), at(2, 0.95, 0.02), budget=HardBudget("2.9"))
+    assert capped.startswith("nothing dearer was better than 2 € per case while no case may cost more than 2.9 €: ")
 
 
 def test_kinds_are_compared_under_a_hard_budget_too(stack):

@@ -139,7 +139,7 @@ class LearnedModel:
 
     @property
     def saturation(self) -> Point:
-        """The cheapest of the best: more money no longer helps."""
+        """The cheapest of the best: no dearer policy did better where they were measured."""
         return self.frontier[int(hull([p.cost for p in self.frontier], [-p.loss for p in self.frontier])[-1])]
 
     def at(self, budget: Budget | None) -> Self:

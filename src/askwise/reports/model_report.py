@@ -158,7 +158,7 @@ def objective_words(model: LearnedModel, m: Measure) -> str:
 
 def describe(model: LearnedModel) -> str:
     """Some sentences about a model."""
-    schema, expected, best = model.schema, model.measured, model.saturation
+    schema, expected = model.schema, model.measured
     total, unit = schema.costs.money(schema.costs.total), unit_of(model)
     trained_for = "every amount of money" if model.trained_for == Budget() else model.trained_for
 
@@ -171,12 +171,26 @@ def describe(model: LearnedModel) -> str:
         f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {reached(expected)}",
-        f"more than {best.cost:.4g}{unit} per case would not help{_while_capped(model)}: {reached(best.measure)} there",
+        best_measured(model),
         kinds_used(model),
     ]
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
     return "\n".join(lines)
+
+
+def best_measured(model: LearnedModel) -> str:
+    """Beyond which money nothing better was measured, and how little of it is as good as that as far as one can tell. The ± is
+    that of each figure; how sure differences are is not known, though they were measured on the same cases."""
+    best = model.saturation
+    near = next(p for p in model.frontier if p.loss <= best.loss + best.measure.loss_error)  # they are by rising cost
+    if best is model.frontier[0]:
+        return f"no policy that buys anything was better than deciding at once{_while_capped(model)}"
+    figures = f"{model.objective} {objective_words(model, best.measure)}"
+    words = f"nothing dearer was better than {best.cost:.4g}{unit_of(model)} per case{_while_capped(model)}: {figures}"
+    if near is best:
+        return words
+    return f"{words}; {near.cost:.4g}{unit_of(model)} is enough to come within that ±: {objective_words(model, near.measure)}"
 
 
 def one_line(model: LearnedModel) -> str:

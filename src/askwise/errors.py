@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -75,16 +76,33 @@ def quoted(value: object, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
-def closest(name: object, known: Iterable[object]) -> str | None:
-    """A guess at what was meant, if one of the known names is close."""
-    return next(iter(difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.6)), None)
+def closest(name: object, known: Iterable[object]) -> object:
+    """A guess at what was meant, if one of the known names is close: hardly more than a letter is different in a short one. Case
+    and what is no letter or digit do not count."""
+    by_letters = {_letters(k): k for k in map(_plain, known)}
+    text = _letters(name)
+    short = [letters for letters in by_letters if max(len(letters), len(text)) <= 3]
+    guesses = difflib.get_close_matches(text, by_letters, n=1, cutoff=0.75)
+    guesses = guesses or difflib.get_close_matches(text, short, n=1, cutoff=0.66)
+    return by_letters[guesses[0]] if guesses else None
 
 
-def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """The end of an error sentence: a guess at what was meant, or what there is to choose from."""
-    names = [str(k) for k in known]
+def _plain(name: object) -> object:
+    """Numbers stay numbers, so that 1 is told from '1'."""
+    return name if type(name) in (int, float, bool) else str(name)
+
+
+def _letters(name: object) -> str:
+    """A name without what people write in different ways."""
+    text = str(name).casefold()
+    return re.sub(r"[\W_]+", "", text) or text
+
+
+def did_you_mean(name: object, known: Iterable[object], most: int = 8) -> str:
+    """The end of an error sentence: a guess at what was meant, or what there is to choose from, but no more than `most`."""
+    names = [_plain(k) for k in known]
     guess = closest(name, names)
     if guess is not None:
         return f"did you mean {guess!r}?"
-    shown = ", ".join(repr(n) for n in names[:8])
-    return f"there are {shown}{', ...' if len(names) > 8 else ''}"
+    shown = ", ".join(repr(n) for n in names[:most])
+    return f"there are {shown}{', ...' if len(names) > most else ''}"

@@ -232,8 +232,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         ready = self.prepare(X, y, sample_weight)
         apart = self.validation_fraction == 0 or len(ready.validation_rows) > 0
-        features_alone = features(self.external, X)
-        doubts.tell(doubts.about_fit(features_alone, ready.classes, listed(self.categorical), apart, self.time_limit))
+        doubts.tell(doubts.about_fit(features(self.external, X), ready.classes, listed(self.categorical), apart, self.time_limit))
+        doubts.tell(doubts.about_budget(self.budget, ready.problem.schema, ready.known, self.unit))
         self.model_ = self._train(ready, callback, save, resume)
         self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self
@@ -363,10 +363,10 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return -float(np.average(case_losses(belief, labels, rule), weights=weights_of(sample_weight, len(belief))))
 
     @property
-    def frontier_(self) -> list[dict[str, float]]:
-        """What each amount of money buys, as measured in training: lambda, mean cost, loss and accuracy of every kept policy."""
+    def frontier_(self) -> list[dict[str, Any]]:
+        """What each amount of money buys, as measured in training: lambda, kind, cost, loss and accuracy of each kept policy."""
         check_is_fitted(self)
-        return [point.shown for point in self.model_.frontier]
+        return self.model_.frontier_figures
 
     def at(self, budget: Budget | None) -> CostlyClassifier:
         """The same classifier under another budget, without training.

@@ -205,9 +205,21 @@ def test_evaluate_measures(folder):
     assert re.search(rf"accuracy +{found['accuracy']:.4g}", text)
 
 
+def test_money_has_its_unit_in_summaries(folder, tmp_path):
+    argv = ["evaluate", folder / "m.askwise", folder / "cases.csv", "--target", "diagnosis"]
+    measures = json.loads(ok(*argv, "--json"))
+    assert measures["unit"] == "€"
+    assert re.search(rf"^cost +{measures['cost']:.4g} ± [\d.]+ €$", ok(*argv), re.MULTILINE)
+    err = run("predict", folder / "m.askwise", folder / "cases.csv", "--out", tmp_path / "d.csv")[2]
+    assert re.match(r"160 cases, mean cost [\d.]+ €: ", err)
+
+
 def test_frontier_shows_and_draws(folder, tmp_path):
     rows = json.loads(ok("frontier", folder / "m.askwise", "--json"))
     assert rows[0]["cost"] == 0
+    assert rows[0]["kind"] == "decides at once"
+    assert {r["kind"] for r in rows[1:]} == {"adaptive"}  # the paper's algorithm learns no other
+    assert json.loads(ok("inspect", folder / "m.askwise", "--json"))["frontier"] == rows
     assert [r["cost"] for r in rows] == sorted(r["cost"] for r in rows)
     text = ok("frontier", folder / "m.askwise", "--plot", tmp_path / "c.svg")
     assert len(text.splitlines()) == len(rows) + 3
@@ -277,6 +289,26 @@ def test_wrong_usage_exits_with_2(argv, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "usage: askwise" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (
+            "fit cases.csv --tradeof 3",
+            "askwise fit has no option '--tradeof'; did you mean '--tradeoff'?",
+        ),  # not even short for it
+        ("fit --data pima --averagebudget=3", "askwise fit has no option '--averagebudget'; did you mean '--average-budget'?"),
+        ("bench report rows.jsonl --titel A", "askwise bench report has no option '--titel'; did you mean '--title'?"),
+        ("frontier m.askwise --xyz", "askwise frontier has no option '--xyz'; there are '--plot', '--json'"),
+        ("frontier m.askwise other", "nothing is expected here: other"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_a_guess(argv, words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(argv.split())
+    assert left.value.code == 2
+    assert capsys.readouterr().err.endswith(f"askwise: error: {words}\n")
 
 
 def test_the_version(capsys):

@@ -173,6 +173,34 @@ def test_what_cannot_be_used_is_refused(folder, argv, words, typed):
     assert said.count("\n") == 1
 
 
+def test_the_decision_says_what_was_paid_of_what(folder, typed):
+    def decided(*more):
+        typed("stop", "")
+        return ok("ask", folder / "m.askwise", *more)
+
+    assert ", paid nothing, where all tests cost 2.9 €; stopping" in decided()
+    assert ", paid nothing of the 2 € that this case may cost; stopping" in decided("--budget", "2")
+    assert ", paid nothing of the 1.5 € that this case may cost; stopping" in decided("--hard-budget", "1.5")
+
+
+def test_a_mixture_says_which_policy_was_drawn(folder, typed):
+    model = askwise.load(folder / "mixed.askwise")
+    low, high = (f"{point.cost:.4g} €" for point in model.followed)
+    lines = set()
+    for name in range(12):
+        typed("stop", "")
+        line = ok("ask", folder / "mixed.askwise", "--case-id", name).splitlines()[1]
+        session = model.session(case_id=name)
+        assert line == session.drawn
+        part = 100 * (model.blend.share if session.second else 1 - model.blend.share)
+        own = ("dearer", high) if session.second else ("cheaper", low)
+        assert line.startswith("AverageBudget(1.1) mixes two policies; this case has drawn the ")
+        assert f"drawn the {own[0]} one, which costs {own[1]} on average and which {part:.0f} % of cases follow" in line
+        lines.add(line)
+    assert len(lines) == 2
+    assert askwise.load(folder / "m.askwise").session().drawn == ""
+
+
 def test_only_an_older_record_is_written_over(folder, tmp_path, typed, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("m.askwise", "cases.csv"):

@@ -58,7 +58,7 @@ def test_a_loss_matrix_of_other_names_is_refused(given, words):
 
 WEIGHTS = {
     "no class": ({"il": 2}, "a weight is given for 'il', which is not a class"),
-    "a list": ([1, 2], "the class weights are [1, 2]; they must be 'balanced' or like {'ill': 2}"),
+    "a list": ([1, 2], "the class weights are [1, 2]; they must be None, 'balanced' or numbers by class, such as {'ill': 2}"),
     "as large as no float": ({"ill": 10**400}, "the weight of class 'ill'"),
     "huge": ({"ill": 1e300}, "the weight of class 'ill' is 1e+300"),
     "nan": ({"ill": np.nan}, "the weight of class 'ill' is nan"),

@@ -272,7 +272,7 @@ BAD_ROWS = {
     "infinite": (lambda: build([[1, 2], [3, -np.inf]]), ["'bee'", "row 1", "inf"]),
     "too large for float32": (lambda: build([[1, 2], [3, 1e39]]), ["'bee'", "row 1"]),
     "text": (lambda: build([[1, 2], [3, "high"]]), ["'bee'", "row 1", "'high'"]),
-    "label unknown": (lambda: build(y=[0, 2]), ["target", "2", "row 1", "there are '0', '1'"]),
+    "label unknown": (lambda: build(y=[0, 2]), ["target", "2", "row 1", "there are 0, 1"]),
     "label misspelt": (lambda: build(y=["sick", "helthy"], of=schema(classes=("sick", "healthy"))), ["'helthy'", "'healthy'"]),
     "label of another kind": (lambda: build(y=["0", "1"]), ["target", "'0'", "row 0"]),
     "label missing": (lambda: build(y=[0, NAN]), ["target", "nan", "row 1"]),

@@ -161,8 +161,9 @@ def test_the_frontier_rises_from_deciding_at_once(free, frame):
     assert all(a > b for a, b in pairwise(loss)), "who pays more must lose less"
     for p in free.frontier_:
         assert p["accuracy"] == pytest.approx(1 - p["loss"])  # 0/1 losses
-        assert {type(value) for name, value in p.items() if name != "n"} == {float}, "no NumPy numbers"
+        assert {type(value) for name, value in p.items() if name not in ("n", "kind")} == {float}, "no NumPy numbers"
         assert type(p["n"]) is int
+    assert [p["kind"] for p in free.frontier_] == ["decides at once", *(p.kind for p in free.model_.frontier[1:])]
     commonest = (frame[1] == "ill").mean()
     assert free.frontier_[0]["accuracy"] == pytest.approx(max(commonest, 1 - commonest), abs=0.02)
 

@@ -69,7 +69,7 @@ def test_anything_with_a_fit_is_a_method(install):
 def test_unknown_methods_are_refused_with_a_guess():
     with pytest.raises(InputError, match=r"^there is no method 'static_gbn'; did you mean 'static-gbm'\?$"):
         methods.get("static_gbn")
-    with pytest.raises(InputError, match=r"^there is no method 'xyz'; there are aaco, .*, static-linear$"):
+    with pytest.raises(InputError, match=r"^there is no method 'xyz'; there are 'aaco', .*, 'static-linear'$"):
         methods.get("xyz")
 
 

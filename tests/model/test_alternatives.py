@@ -8,12 +8,12 @@ from tests.support.members import QUICK as quick_members
 from tests.support.patients import NAIVE, PRICES
 
 import askwise
-from askwise import CostlyClassifier, HardBudget
+from askwise import AverageBudget, CostlyClassifier, HardBudget
 from askwise.core.measures import Measure
 from askwise.errors import StateError
 from askwise.frontier.point import ADAPTIVE, KINDS, LEARNED_STOPPING, SAME_TESTS, Point
 from askwise.model import archives
-from askwise.model.alternatives import all_tests, alternatives, at_average, best_of_kind, comparison
+from askwise.model.alternatives import all_tests, alternatives, at_average, best_of_kind, comparison, kinds_followed
 
 QUICK = quick_members.but(value_steps=40, pool_states=400, growths=1, folds=3)
 
@@ -85,10 +85,40 @@ def test_more_money_never_makes_a_kind_worse(stack):
         assert losses == sorted(losses, reverse=True)
 
 
-def test_one_kind_alone_and_hard_budgets_are_not_compared(free, stack):
+def test_one_kind_alone_is_not_compared(free, stack):
     assert comparison(free.model_) == []
     assert all_tests(free.model_) is None
-    assert comparison(stack.model_.at(HardBudget(1))) == []
+    assert comparison(stack.model_.at(HardBudget(0))) == []  # nothing can be bought
+
+
+def test_under_a_hard_budget_only_policies_that_keep_it_are_compared(stack):
+    model = stack.model_.at(HardBudget(1))
+    levels, most = comparison(model), model.budget.cap(model.schema.costs)
+    assert levels[-1].money == 1
+    assert SAME_TESTS in levels[-1].best
+    assert levels[-1].used == model.at(AverageBudget(1) & HardBudget(1)).measured
+    keeping = [p for p in model.points if model.family.most_paid(model.schema.costs, p.prefix, p.cap) <= most]
+    assert set(levels[0].best) >= {p.kind for p in keeping if p.cost > 0}
+    for level in levels:
+        assert all(level.used.loss <= best.loss + 1e-5 for best in level.best.values())
+    plain = [each.measure for each in alternatives(model) if each.tests and naive_most(model, each.tests) <= 1]
+    own = [model.points[0].measure, *plain, *(p.measure for p in keeping if p.kind == SAME_TESTS)]
+    assert levels[-1].best[SAME_TESTS].loss == pytest.approx(naive_best(own, 1), abs=1e-6)
+
+
+def naive_most(model, tests):
+    """What the first tests of the order cost together."""
+    order = np.argsort(model.family.rank)[:tests]
+    return NAIVE.cost({model.schema.tests[i] for i in order})
+
+
+def test_deciding_at_once_is_no_kind_of_its_own_in_a_mixture(stack):
+    model = stack.model_
+    cheap = min(p.cost for p in model.frontier if p.cost > 0)
+    there = at_average(model, cheap / 2)
+    assert there.followed[0] is model.points[0]
+    assert kinds_followed(there) == (there.followed[1].kind,)
+    assert kinds_followed(at_average(model, 0.0)) == ("decides at once",)
 
 
 def test_it_survives_a_file_and_stays_small(stack, tmp_path):
@@ -97,7 +127,7 @@ def test_it_survives_a_file_and_stays_small(stack, tmp_path):
     assert len(json.dumps(stack.model_.facts["measured"])) < 40_000
 
 
-@pytest.mark.parametrize("damage", [{"kind": 3}, {"tests": 99}, {"loss": -1}, {"cost": "much"}])
+@pytest.mark.parametrize("damage", [{"kind": 3}, {"tests": 99}, {"cap": "all"}, {"loss": -1}, {"cost": "much"}])
 def test_a_file_whose_figures_are_none_is_refused(stack, tmp_path, damage):
     facts = json.loads(json.dumps(stack.model_.facts))
     facts["measured"][0] |= damage

@@ -1,7 +1,9 @@
 """The page about a model: every figure recomputed, the same in HTML and in Markdown, offline, escaped, and in a real browser."""
 
 import re
+from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,16 @@ from askwise.frontier.point import KINDS, SAME_TESTS
 from askwise.model.alternatives import all_tests, alternatives, comparison
 from askwise.model.outcomes import outcomes_of
 from askwise.reports.model_page import static_cost, write_report
-from askwise.reports.model_report import MeasuredOn, comparison_table, describe, headline, kinds_used
+from askwise.reports.model_report import (
+    MeasuredOn,
+    best_measured,
+    comparison_table,
+    cost_note,
+    describe,
+    headline,
+    kinds_used,
+    results,
+)
 from askwise.reports.pages import Strong, Table, as_text
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -148,6 +159,36 @@ def test_the_comparison_of_kinds_is_in_all_versions(stack, page):
     assert max(map(len, lines[1:])) < 100  # fits a terminal
 
 
+def test_it_is_said_how_little_money_is_as_good_as_the_best_within_its_error(stack):
+    model = stack.model_
+    zero = model.points[0]
+
+    def at(cost, accuracy, error):
+        m = replace(zero.measure, cost=cost, accuracy=accuracy, loss=1 - accuracy, loss_error=error, accuracy_error=error)
+        return replace(zero, measure=m, prefix=1)
+
+    def words(*points, budget=model.budget):
+        other = replace(model, points=(zero, *points), budget=budget)
+        assert best_measured(other) in describe(other).splitlines()
+        return best_measured(other)
+
+    best = "nothing dearer was better than 2 € per case: accuracy 95.0 ± 2.0 %"
+    assert words(at(1, 0.92, 0.02), at(2, 0.95, 0.02)) == best
+    assert words(at(1, 0.94, 0.03), at(2, 0.95, 0.02)) == f"{best}; 1 € is enough to come within that ±: 94.0 ± 3.0 %"
+    assert words(at(1, 0.1, 0.02)) == "no policy that buys anything was better than deciding at once"
+    capped = words(at(1, 0.92, 0.02), at(2, 0.95, 0.02), budget=HardBudget("2.9"))
+    assert capped.startswith("nothing dearer was better than 2 € per case while no case may cost more than 2.9 €: ")
+
+
+def test_kinds_are_compared_under_a_hard_budget_too(stack):
+    model = stack.model_.at(HardBudget(1))
+    levels, lines = comparison(model), comparison_table(model).splitlines()
+    assert "by the money per case on average while no case may cost more than 1 €. Measured on 160 cases" in lines[0]
+    assert [line.split()[0] for line in lines[-len(levels) :]] == [f"{level.money:.4g}" for level in levels]
+    for kind in KINDS:
+        assert (f"limit is known of the kind '{kind}'" in lines[0] or f"or '{kind}'" in lines[0]) == (kind not in levels[0].best)
+
+
 def test_the_caption_compares_with_the_same_tests_for_everybody(stack, page):
     model = stack.model_.at(AverageBudget(1))
     as_good = [
@@ -183,6 +224,30 @@ def test_calibration_and_recall_are_tables_too(stack, page):
         for b in ends.bins:
             assert re.search(rf"{b.probability:.3f}\s+{b.share:.3f}\s+[\d.]+\s+[\d.]+\s+{b.cases}\s", cells)
         assert f"off by {100 * ends.calibration_error:.1f} percentage points" in text
+
+
+def test_paths_are_a_table_too_whatever_cases_they_are_of(stack, frame, tmp_path):
+    """A Markdown page has no other picture of them."""
+    model, (X, y) = stack.model_, frame
+    on = MeasuredOn(model.report(model.problem(X[:50], y[:50])), "50 test cases", "test")
+    markdown = write_report(model, tmp_path / "m.askwise", [on])[3].read_text()
+    section = markdown.partition("## The most common paths")[2].partition("\n## ")[0]
+    often = Counter(tuple(on.report.tests_of(i)) for i in range(50)).most_common(1)[0]
+    assert f"| {' → '.join(often[0]) or 'nothing'} | {2 * often[1]:.1f} % |" in section
+
+
+def test_two_mean_costs_are_told_apart(stack):
+    model, on = stack.model_, MeasuredOn(stack.out_of_fold_, "160 cases", "out_of_fold")
+    here = model.measured
+    same = replace(on.report.measure, cost=here.cost)
+    assert cost_note(model, MeasuredOn(SimpleNamespace(measure=same), "160 cases", "out_of_fold")) == ""
+    assert cost_note(model, MeasuredOn(SimpleNamespace(measure=replace(same, cost=1.2345)), "50 cases", "test")) == ""
+    more = cost_note(model, MeasuredOn(SimpleNamespace(measure=replace(same, cost=1.2345)), "160 cases", "out_of_fold"))
+    assert more == (
+        "The mean cost of 1.234 € is that of the parts of the model which had not learned from a case; the whole model, which is "
+        f"used, is expected to cost {here.cost:.4g} €."
+    )
+    assert results(model, on).endswith(cost_note(model, on))
 
 
 def test_results_are_a_table_with_a_column_for_each_set_of_cases(stack, frame, tmp_path):

@@ -7,8 +7,10 @@ import pytest
 from tests.support.commands import run
 from tests.support.patients import classifier
 
+from askwise import HardBudget
+from askwise.core.problem import Schema
 from askwise.errors import Doubt
-from askwise.tables.doubts import about_columns
+from askwise.tables.doubts import about_budget, about_columns
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -32,6 +34,35 @@ COLUMNS = {
     "decimals": (["1.5", "2.5"] * 30, "such as '1.5'"),
     "percent": ([f"{i % 9} %" for i in range(N)], "such as '0 %'"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("costs", "known", "hard", "cheapest"),
+    [
+        ({"age": 2, "pressure": 3, "town": 2}, (), 1, 2),
+        ({"age": 0, "pressure": 3, "town": 2}, (), 1.5, 2),
+        ({"age": 0, "pressure": 3, "town": 2}, ("town",), 2, 3),
+        ({"age": 2, "pressure": 3, "town": 2}, (), 2, None),
+        ({"age": 2, "pressure": 3, "town": 2}, (), 0, None),
+        ({"age": 0, "pressure": 0, "town": 0}, (), 1, None),
+    ],
+)
+def test_a_hard_budget_that_buys_nothing(costs, known, hard, cheapest):
+    schema = Schema.build(["age", "pressure", "town"], ["ill", "well"], costs)
+    sentences = list(about_budget(HardBudget(hard), schema, known, "€"))
+    assert len(sentences) == (cheapest is not None)
+    if cheapest is not None:
+        assert sentences[0].startswith(
+            f"the hard budget is {hard:g}, but the cheapest test costs {cheapest} €, so nothing that costs"
+        )
+        assert sentences[0].endswith(f"give at least {cheapest}")
+
+
+def test_a_fit_says_that_its_hard_budget_buys_nothing():
+    with pytest.warns(
+        Doubt, match=r"the hard budget is 0\.5, but the cheapest test costs 1, so nothing that costs can be bought"
+    ):
+        classifier(budget=HardBudget("0.5"), time_limit=0.001).fit(GOOD, Y)
 
 
 @pytest.mark.parametrize("kind", COLUMNS)

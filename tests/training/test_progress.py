@@ -108,7 +108,7 @@ def test_a_stack_says_what_it_is_doing_before_it_can_be_measured(clock: SimpleNa
     )
     said = clock.err.getvalue().splitlines()
     assert said[0] == "0 s: looking for an order of the tests"
-    assert "0 s: learning the classes from any set of tests, 1 of 3 parts are done" in said
+    assert "0 s: learning the classes from any set of tests, 1 of 2 parts are done" in said
     assert any("held-out cases at a mean cost of " in line for line in said)
     assert said[-1] == "0 s: measuring policies on held-out cases"
 

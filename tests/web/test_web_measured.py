@@ -25,6 +25,7 @@ def test_figures_come_with_their_errors_and_the_number_of_cases(make_client):
     card = client.get("/api/models/m").json()
     assert card["expected"] == model.expected
     assert {p["n"] for p in card["frontier"]} == {400}
+    assert [p["kind"] for p in card["frontier"]] == [model.kind_of(i) for i in range(len(model.frontier))]
     short = client.get("/api/models").json()["models"][0]
     assert (short["measured_on"], short["expected_accuracy_error"]) == (400, pytest.approx(0.01))
 

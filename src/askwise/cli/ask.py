@@ -84,6 +84,8 @@ def _check_replaced(trace: Path) -> None:
 
 def _talk(session: Session) -> None:
     print("? for help")
+    if session.drawn:
+        print(printable(session.drawn))
     while True:
         step = session.next()
         if step.decision is not None:
@@ -235,9 +237,16 @@ def _why(session: Session, step: Step) -> str:
 
 
 def _decision(session: Session, step: Step) -> str:
+    return f"decision: {printable(step.decision)} ({_sure(session, step)}), {_paid(session, step)}; {step.reason}"
+
+
+def _paid(session: Session, step: Step) -> str:
+    """What was paid, beside what the case may cost or, where nothing limits it, what all tests would."""
+    paid = f"paid {_money(session, step.cost) if step.cost else 'nothing'}"
+    if session.budget is not None:
+        return f"{paid} of the {_money(session, session.budget)} that this case may cost"
     costs = session.model.schema.costs
-    cost = f"cost {_money(session, step.cost)} of {_money(session, costs.money(costs.total))}"
-    return f"decision: {printable(step.decision)} ({_sure(session, step)}), {cost}; {step.reason}"
+    return f"{paid}, where all tests cost {_money(session, costs.money(costs.total))}"
 
 
 # ---------------------------------------------------------------------- rows of a file

@@ -12,4 +12,4 @@ def run(options: argparse.Namespace) -> None:
     model = load(options.model)
     if options.plot is not None:
         draw_frontier(model, options.plot)
-    print(json.dumps([point.shown for point in model.frontier]) if options.json else frontier_table(model))
+    print(json.dumps(model.frontier_figures) if options.json else frontier_table(model))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from askwise import __version__
+from askwise.errors import did_you_mean
 from askwise.tables.read_options import ReadOptions
 from askwise.web.settings import Limits
 
@@ -17,17 +18,30 @@ Option = tuple[str, dict[str, Any]]  # the arguments of `add_argument`
 
 def parsed(words: list[str]) -> argparse.Namespace:
     """What a line says. One command is of two words: its second would be taken for the name of a plan."""
-    return parser().parse_args([" ".join(words[:2]), *words[2:]] if words[:2] == ["bench", "report"] else words)
+    top = parser()
+    options, rest = top.parse_known_args([" ".join(words[:2]), *words[2:]] if words[:2] == ["bench", "report"] else words)
+    unknown = [word.partition("=")[0] for word in rest if word.startswith("-")]
+    if unknown:
+        _, own = COMMANDS[options.command.replace("_", " ")]
+        known = [name for name, _ in own if name.startswith("-")]
+        top.error(
+            f"askwise {options.command.replace('_', ' ')} has no option {unknown[0]!r}; {did_you_mean(unknown[0], known, 40)}"
+        )
+    if rest:
+        top.error(f"nothing is expected here: {' '.join(rest)}")
+    return options
 
 
 def parser() -> argparse.ArgumentParser:
     words = "Classification with costly features: which test to buy next, and when to stop and decide."
-    top = argparse.ArgumentParser(prog="askwise", description=words)
+    top = argparse.ArgumentParser(prog="askwise", description=words, allow_abbrev=False)
     top.add_argument("--version", action="version", version=f"askwise {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (words, options) in COMMANDS.items():
         layout = argparse.RawDescriptionHelpFormatter
-        sub = commands.add_parser(name, help=words, description=words, epilog=EXAMPLES[name], formatter_class=layout)
+        sub = commands.add_parser(
+            name, help=words, description=words, epilog=EXAMPLES[name], formatter_class=layout, allow_abbrev=False
+        )
         sub.set_defaults(command=name.replace(" ", "_"))
         for option, details in options:
             sub.add_argument(option, **details)

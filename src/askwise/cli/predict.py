@@ -14,6 +14,7 @@ from askwise.cli.options import model_of, reading_of
 from askwise.cli.scoring import decisions, joined_tests
 from askwise.errors import InputError
 from askwise.files import check_out, is_special, whole
+from askwise.reports.model_report import unit_of
 from askwise.texts import cell, joined, unescaping
 
 Write = Callable[[Any], None]
@@ -24,13 +25,14 @@ def run(options: argparse.Namespace) -> None:
     if out is not None:
         _check_out(out, options)
     n, spent = 0, 0.0
-    frames = decisions(model_of(options), options.cases, options.ids, options.engine, reading_of(options))
+    model = model_of(options)
+    frames = decisions(model, options.cases, options.ids, options.engine, reading_of(options))
     with opened(out, options.json) as write:
         for frame in frames:
             write(frame)
             n, spent = n + len(frame), spent + float(frame["cost"].sum())
     if out is not None:
-        print(f"{n} cases, mean cost {spent / n:.4g}: {out}", file=sys.stderr)
+        print(f"{n} cases, mean cost {spent / n:.4g}{unit_of(model)}: {out}", file=sys.stderr)
 
 
 def _check_out(out: Path, options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from askwise.core.arrays import Doubles, Ints
 from askwise.core.costs import AMOUNTS, LEAST, MOST, exact
 from askwise.core.parameters import check_distinct
 from askwise.core.scoring import RULES
-from askwise.errors import InputError, did_you_mean, quoted
+from askwise.errors import InputError, closest, did_you_mean, quoted
 
 
 def scoring_rule(loss: Any) -> str | None:
@@ -113,10 +113,12 @@ def class_weights(
     class_weight: Mapping[Any, Any] | str, labels: Ints | None, classes: Sequence[Any], weight: Doubles | None = None
 ) -> Doubles:
     """K: by class, 1 for those not named, or balanced, over rows that count as much as their weights say."""
-    if isinstance(class_weight, str):
+    if isinstance(class_weight, str) and class_weight == "balanced":
         return _balanced(class_weight, labels, len(classes), weight)
-    if not hasattr(class_weight, "items"):
-        raise InputError(f"the class weights are {quoted(class_weight)}; they must be 'balanced' or like {{{classes[0]!r}: 2}}")
+    if isinstance(class_weight, str) or not hasattr(class_weight, "items"):
+        guess = "did you mean 'balanced'?" if closest(class_weight, ["balanced"]) else ""
+        right = guess or f"they must be None, 'balanced' or numbers by class, such as {{{classes[0]!r}: 2}}"
+        raise InputError(f"the class weights are {quoted(class_weight)}; {right}")
     for name, value in class_weight.items():
         if name not in classes:
             raise InputError(f"a weight is given for {name!r}, which is not a class; {did_you_mean(name, classes)}")

@@ -11,6 +11,7 @@ from askwise.core.measures import Measure
 # the kinds of policies, from the plainest to the most flexible
 SAME_TESTS, LEARNED_STOPPING, ADAPTIVE = "same tests for everybody", "fixed order, learned stopping", "adaptive"
 KINDS = (SAME_TESTS, LEARNED_STOPPING, ADAPTIVE)
+AT_ONCE = "decides at once"  # the first point of a frontier, which is of no kind: it buys nothing
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,13 +24,12 @@ package. Where a method also has `points(problem, validation, *, seconds, seed, 
 from __future__ import annotations
 
 import ast
-from difflib import get_close_matches
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from askwise.errors import InputError
+from askwise.errors import InputError, did_you_mean
 
 GROUP = "askwise.methods"
 
@@ -58,10 +57,7 @@ def get(name: str) -> Any:
     """A method by its name; imported only now."""
     points = list(entry_points(group=GROUP, name=name))
     if not points:
-        close = get_close_matches(name.replace("_", "-"), names(), 1)
-        raise InputError(
-            f"there is no method {name!r}" + (f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(names())}")
-        )
+        raise InputError(f"there is no method {name!r}; {did_you_mean(name, names(), most=len(names()))}")
     if len(points) > 1:
         raise InputError(f"method {name!r} comes from two packages, {points[0].value} and {points[1].value}; uninstall one")
     try:

@@ -15,7 +15,7 @@ import numpy as np
 from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.frontier.choice import within_average
-from askwise.frontier.point import SAME_TESTS, Point
+from askwise.frontier.point import AT_ONCE, KINDS, Point
 from askwise.model.model import LearnedModel
 
 LEVELS = 6  # amounts of money that are compared
@@ -27,6 +27,7 @@ class Alternative(NamedTuple):
     kind: str
     tests: int | None  # so many of a fixed order, for everybody; None: it depends on the case
     measure: Measure
+    cap: int | None = None  # the hard budget it was measured under, in units of the costs
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def to_facts(measured: Iterable[Point], kept: Iterable[Point]) -> list[dict[str,
         {
             "kind": p.kind,
             "tests": p.prefix if p.cap is None else None,
+            "cap": p.cap,
             **{name: float(f"{v:.6g}") for name, v in p.measure.to_dict().items()},
         }
         for p in points.values()
@@ -55,7 +57,18 @@ def to_facts(measured: Iterable[Point], kept: Iterable[Point]) -> list[dict[str,
 def alternatives(model: LearnedModel) -> list[Alternative]:
     """All that were measured, under the hard budget of the fit or, as those that the model keeps, under one of their own."""
     kept = model.facts.get("measured", [])
-    return [Alternative(each["kind"], each["tests"], replace(Measure.from_dict(each), n=round(each["n"]))) for each in kept]
+    return [
+        Alternative(each["kind"], each["tests"], replace(Measure.from_dict(each), n=round(each["n"])), each.get("cap"))
+        for each in kept
+    ]
+
+
+def within_hard_budget(model: LearnedModel) -> list[Alternative]:
+    """Those that are sure to keep the model's hard budget, as its frontier is; all of them where it has none."""
+    every, costs, most = alternatives(model), model.schema.costs, model.budget.cap(model.schema.costs)
+    if model.family is None or most is None or most == costs.total:
+        return every
+    return [each for each in every if model.family.most_paid(costs, each.tests, each.cap) <= most]
 
 
 def all_tests(model: LearnedModel) -> Measure | None:
@@ -72,36 +85,46 @@ def at_average(model: LearnedModel, b: float) -> LearnedModel:
 
 def best_of_kind(model: LearnedModel, kind: str, b: float) -> Measure:
     """The best that policies of one kind make of b on average: deciding at once is always possible, and two may be mixed."""
-    measures = [model.points[0].measure, *(each.measure for each in alternatives(model) if each.kind == kind)]
+    measures = [model.points[0].measure, *(each.measure for each in within_hard_budget(model) if each.kind == kind)]
     blend = within_average([m.cost for m in measures], [-m.loss for m in measures], b)
     return measures[blend.first].mixed(measures[blend.second], blend.share)
 
 
 def comparison(model: LearnedModel) -> list[MoneyLevel]:
-    """All kinds of policies at several amounts of money; nothing where there is only one kind, or where no case may cost more
-    than some amount, which other kinds were not measured for."""
-    kinds = list(dict.fromkeys(each.kind for each in sorted(alternatives(model), key=lambda each: each.kind != SAME_TESTS)))
+    """All kinds of policies at several amounts of money; nothing where only one kind buys anything. Where no case may cost more
+    than some amount, only kinds are compared of which a policy was measured that is sure to keep to it."""
+    buying = [each for each in within_hard_budget(model) if each.measure.cost > 0]
+    kinds = [kind for kind in KINDS if any(each.kind == kind for each in buying)]
     dear = [p.cost for p in model.frontier if p.cost > 0]
-    if len(kinds) < 2 or model.budget.hard is not None or not dear:
+    if len(kinds) < 2 or not dear:
         return []
-    total = float(model.schema.costs.money(model.schema.costs.total))
+    costs, most = model.schema.costs, model.budget.cap(model.schema.costs)
+    total = float(costs.money(costs.total if most is None else most))
     money = [float(f"{b:.2g}") for b in np.geomspace(max(min(dear), total / 100), total, LEVELS)[:-1]]
     levels = []
-    for b in (*dict.fromkeys(money), total):
+    for b in (*(b for b in dict.fromkeys(money) if b < total), total):
         there = at_average(model, b)
-        points = there.followed if there.blend.share else there.followed[:1]
         best = {kind: best_of_kind(model, kind, b) for kind in kinds}
-        levels.append(MoneyLevel(b, best, there.measured, tuple(dict.fromkeys(p.kind for p in points))))
+        levels.append(MoneyLevel(b, best, there.measured, kinds_followed(there)))
     return levels
+
+
+def kinds_followed(model: LearnedModel) -> tuple[str, ...]:
+    """Of the policies that a model follows. Deciding at once is a part of every kind, so it counts only where it is all."""
+    points = model.followed if model.blend.share else model.followed[:1]
+    return tuple(dict.fromkeys(p.kind for p in points if p is not model.points[0])) or (AT_ONCE,)
 
 
 def fits(model: LearnedModel) -> bool:
     """Whether what a file says about it can be read; files come from anywhere."""
-    figures = [(each["kind"], each["tests"], Measure.from_dict(each)) for each in model.facts.get("measured", [])]
-    numbers = [value for _, _, m in figures for value in m.to_dict().values()]
+    figures = [
+        (each["kind"], each["tests"], each.get("cap"), Measure.from_dict(each)) for each in model.facts.get("measured", [])
+    ]
+    numbers = [value for *_, m in figures for value in m.to_dict().values()]
     return (
         len(figures) <= 10_000
-        and all(isinstance(kind, str) and len(kind) < 100 for kind, _, _ in figures)
-        and all(tests is None or (type(tests) is int and 0 <= tests <= model.schema.n_tests) for _, tests, _ in figures)
+        and all(isinstance(kind, str) and len(kind) < 100 for kind, *_ in figures)
+        and all(tests is None or (type(tests) is int and 0 <= tests <= model.schema.n_tests) for _, tests, *_ in figures)
+        and all(cap is None or (type(cap) is int and cap >= 0) for _, _, cap, _ in figures)
         and all(isinstance(v, (int, float)) and 0 <= v < float("inf") for v in numbers)
     )

@@ -30,7 +30,7 @@ from askwise.evaluation import Report
 from askwise.family.inference import Family
 from askwise.frontier.choice import Blend, choose
 from askwise.frontier.hull import hull
-from askwise.frontier.point import Point
+from askwise.frontier.point import AT_ONCE, Point
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
@@ -91,6 +91,15 @@ class LearnedModel:
         on = [within[i] for i in hull([p.cost for p in within], [-p.loss for p in within]).tolist()]
         return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
 
+    @property
+    def frontier_figures(self) -> list[dict[str, Any]]:
+        """The frontier for machines: of every point its tradeoff, its kind of policy and what was measured."""
+        return [{"lam": p.lam, "kind": self.kind_of(i), **p.measure.to_dict()} for i, p in enumerate(self.frontier)]
+
+    def kind_of(self, i: int) -> str:
+        """The kind of a policy of the frontier; the first of them buys nothing."""
+        return self.frontier[i].kind if i else AT_ONCE
+
     def limit(self, point: Point) -> int | None:
         """The units that cases which follow a point keep to; None where nothing limits them. A point that was measured under a
         hard budget is run under the same one; whoever follows an order pays no more than that costs."""
@@ -130,7 +139,7 @@ class LearnedModel:
 
     @property
     def saturation(self) -> Point:
-        """The cheapest of the best: more money no longer helps."""
+        """The cheapest of the best: no dearer policy did better where they were measured."""
         return self.frontier[int(hull([p.cost for p in self.frontier], [-p.loss for p in self.frontier])[-1])]
 
     def at(self, budget: Budget | None) -> Self:

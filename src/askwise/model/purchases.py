@@ -50,19 +50,24 @@ def measure_usage(model: LearnedModel, problem: Problem, held_out: Follow | None
     for point in model.frontier:
         report = (held_out or on_sample)(point, model.limit(point))
         sample = report.problem
-        each = np.ones(len(sample)) if sample.weight is None else sample.weight  # how much a case counts
-        often = Counter[tuple[str, ...]]()
-        for i, weight in enumerate(each.tolist()):
-            often[tuple(report.tests_of(i))] += weight
-        common = often.most_common(PATHS)
         points.append(
             {
                 **outcomes_of(report).to_facts(),
                 "bought": [round(share, 5) for share in report.bought.values()],
-                "paths": [[[index[test] for test in tests], round(n / float(each.sum()), 5)] for tests, n in common],
+                "paths": [[[index[test] for test in tests], round(share, 5)] for tests, share in common_paths(report)],
             }
         )
     return {"rows": len(sample), "hard": str(model.budget.hard), "points": points}
+
+
+def common_paths(report: Report) -> list[tuple[tuple[str, ...], float]]:
+    """The most common sequences of tests, and the share of cases that take each."""
+    weight = report.problem.weight
+    each = np.ones(len(report.problem)) if weight is None else weight  # how much a case counts
+    often = Counter[tuple[str, ...]]()
+    for i, counts in enumerate(each.tolist()):
+        often[tuple(report.tests_of(i))] += counts
+    return [(tests, n / float(each.sum())) for tests, n in often.most_common(PATHS)]
 
 
 def followed(model: LearnedModel, held_out: Follow) -> Report:

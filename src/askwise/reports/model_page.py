@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from askwise.frontier.point import SAME_TESTS
 from askwise.model.alternatives import alternatives
 from askwise.model.model import LearnedModel
 from askwise.model.outcomes import Outcomes, outcomes_of
-from askwise.model.purchases import usage
+from askwise.model.purchases import common_paths, usage
 from askwise.plots.models import works_at
 from askwise.reports.model_report import (
     MeasuredOn,
     amounts,
     capital,
     compared,
+    cost_note,
     describe,
     frontier_table,
     headline,
@@ -89,7 +91,8 @@ def contents(model: LearnedModel, on: Sequence[MeasuredOn], curve: Picture) -> l
     if source is not None and source.ends is not None:
         blocks += _ends(model, source, source.ends)
     if on:
-        blocks += [Heading("Results"), _results(model, on)]
+        notes = [Words(note) for note in map(partial(cost_note, model), on) if note]
+        blocks += [Heading("Results"), _results(model, on), *notes]
     rest = [line for line in describe(model).splitlines() if line not in (headline(model), kinds_used(model))]
     return [*blocks, Heading("The model"), *map(_sentence, rest)]
 
@@ -180,18 +183,16 @@ class _Source:
     words: str  # which cases they are
     bought: dict[str, float]  # by test
     ends: Outcomes | None
-    paths: list[tuple[tuple[str, ...], float]]  # empty where they are not recorded
+    paths: list[tuple[tuple[str, ...], float]]
 
     @classmethod
     def of(cls, model: LearnedModel, on: MeasuredOn | None) -> _Source | None:
-        recorded = usage(model)
-        paths = [] if recorded is None else recorded.paths
         if on is not None:
-            paths = paths if on.kind == "out_of_fold" else []
-            return cls(on.report, on.words, on.report.bought, outcomes_of(on.report), paths)
+            return cls(on.report, on.words, on.report.bought, outcomes_of(on.report), common_paths(on.report))
+        recorded = usage(model)
         if recorded is None:
             return None
-        return cls(model, f"{recorded.rows:,} {model.measured_on}", recorded.bought, recorded.outcomes, paths)
+        return cls(model, f"{recorded.rows:,} {model.measured_on}", recorded.bought, recorded.outcomes, recorded.paths)
 
 
 def _bought(model: LearnedModel, source: _Source) -> Picture:
@@ -243,12 +244,13 @@ def _by_class(model: LearnedModel, source: _Source) -> Table:
 
 
 def _paths(model: LearnedModel, source: _Source) -> Picture:
-    table, caption = None, f"On {source.words}; a band is as thick as its cases are many."
-    if source.paths:
-        covered = sum(share for _, share in source.paths)
-        caption += f" {100 * covered:.0f} % of cases take one of the {len(source.paths)} most common sequences of tests."
-        rows = tuple((" → ".join(map(printable, tests)) or "nothing", f"{100 * share:.1f} %") for tests, share in source.paths)
-        table = Table("The most common sequences of tests", ("tests in their order", "cases"), rows)
+    covered = sum(share for _, share in source.paths)
+    caption = (
+        f"On {source.words}; a band is as thick as its cases are many. {100 * covered:.0f} % of cases take one of the "
+        f"{len(source.paths)} most common sequences of tests."
+    )
+    rows = tuple((" → ".join(map(printable, tests)) or "nothing", f"{100 * share:.1f} %") for tests, share in source.paths)
+    table = Table("The most common sequences of tests", ("tests in their order", "cases"), rows)
     svg = plots.inline(plots.paths(source.cases, steps=STEPS, unit=model.unit))
     return Picture(caption, "The paths that cases take, from test to test to a decision", svg, "", table)
 

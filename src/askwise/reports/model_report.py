@@ -9,13 +9,12 @@ from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.core.scoring import RULES
 from askwise.evaluation import Estimate, Report
+from askwise.frontier.point import KINDS
 from askwise.model.alternatives import all_tests, comparison
 from askwise.model.model import LearnedModel
 from askwise.reports.pages import Strong, Table, as_text
 from askwise.tables.external import Recorded
 from askwise.texts import give_or_take, printable
-
-AT_ONCE = "decides at once"
 
 
 def frontier_table(model: LearnedModel) -> str:
@@ -41,7 +40,7 @@ def points(model: LearnedModel) -> Table:
             objective_words(model, m),
             percent(m.accuracy, m.accuracy_error) if model.judged_by_loss else f"{m.loss:.4f} ± {m.loss_error:.4f}",
             f"{m.n:,}",
-            kind_of(model, i),
+            model.kind_of(i),
         ]
         rows.append(tuple(map(Strong, figures)) if i in followed else tuple(figures))
     other = "accuracy" if model.judged_by_loss else "loss"
@@ -57,11 +56,6 @@ def unit_of(model: LearnedModel) -> str:
 def in_unit(label: str, model: LearnedModel) -> str:
     """A label with the unit of money, if that has a name."""
     return f"{label},{unit_of(model)}" if model.unit else label
-
-
-def kind_of(model: LearnedModel, i: int) -> str:
-    """The kind of a policy of the frontier; the first of them buys nothing."""
-    return model.frontier[i].kind if i else AT_ONCE
 
 
 def comparison_table(model: LearnedModel) -> str:
@@ -80,9 +74,12 @@ def compared(model: LearnedModel) -> Table | None:
         return None
     cases = sorted({m.n for level in levels for m in (*level.best.values(), level.used)})
     title = (
-        f"{capital(model.objective)} of each kind of policy, by the money per case on average. "
+        f"{capital(model.objective)} of each kind of policy, by the money per case on average{_while_capped(model)}. "
         f"Measured on {amounts(cases)} {model.measured_on}; ± is one standard error"
     )
+    lacking = [kind for kind in KINDS if kind not in levels[0].best]
+    if lacking and model.budget.hard is not None:
+        title += f"; no policy that keeps to this limit is known of the kind {_joined_by_or(lacking)}"
     head = (in_unit("money per case", model), *levels[0].best, "what is used", "which is")
     rows = []
     for level in levels:
@@ -90,6 +87,17 @@ def compared(model: LearnedModel) -> Table | None:
         best = [Strong(text) if kind in level.kinds else text for kind, text in words.items()]
         rows.append((f"{level.money:.4g}", *best, objective_words(model, level.used), _mixture(level.kinds)))
     return Table(title, head, tuple(rows))
+
+
+def _while_capped(model: LearnedModel) -> str:
+    """To be said of figures that hold under a hard budget alone; a larger one may help."""
+    hard = model.budget.hard
+    return "" if hard is None else f" while no case may cost more than {float(hard):g}{unit_of(model)}"
+
+
+def _joined_by_or(words: list[str]) -> str:
+    """Quoted, since they may have commas."""
+    return " or ".join(f"'{word}'" for word in words)
 
 
 def _mixture(kinds: tuple[str, ...]) -> str:
@@ -110,8 +118,8 @@ def kinds_used(model: LearnedModel) -> str:
     """Which kind of policy the model uses for which money, in a sentence."""
     runs = list[tuple[str, list[float]]]()
     for i, point in enumerate(model.frontier):
-        if not runs or runs[-1][0] != kind_of(model, i):
-            runs.append((kind_of(model, i), []))
+        if not runs or runs[-1][0] != model.kind_of(i):
+            runs.append((model.kind_of(i), []))
         runs[-1][1].append(point.cost)
     parts = [f"{kind} at {of[0]:.4g}" + (f" to {of[-1]:.4g}" if len(of) > 1 else "") for kind, of in runs]
     between = "; between two of them a mixture" if len(model.frontier) > 1 else ""
@@ -150,11 +158,9 @@ def objective_words(model: LearnedModel, m: Measure) -> str:
 
 def describe(model: LearnedModel) -> str:
     """Some sentences about a model."""
-    schema, expected, best = model.schema, model.measured, model.saturation
+    schema, expected = model.schema, model.measured
     total, unit = schema.costs.money(schema.costs.total), unit_of(model)
     trained_for = "every amount of money" if model.trained_for == Budget() else model.trained_for
-    hard = model.budget.hard  # a larger one may help
-    within = "" if hard is None else f" while no case may cost more than {float(hard):g}{unit}"
 
     def reached(m: Measure) -> str:
         return f"{model.objective} {objective_words(model, m)}"
@@ -165,12 +171,26 @@ def describe(model: LearnedModel) -> str:
         f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {reached(expected)}",
-        f"more than {best.cost:.4g}{unit} per case would not help{within}: {reached(best.measure)} there",
+        best_measured(model),
         kinds_used(model),
     ]
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
     return "\n".join(lines)
+
+
+def best_measured(model: LearnedModel) -> str:
+    """Beyond which money nothing better was measured, and how little of it is as good as that as far as one can tell. The ± is
+    that of each figure; how sure differences are is not known, though they were measured on the same cases."""
+    best = model.saturation
+    near = next(p for p in model.frontier if p.loss <= best.loss + best.measure.loss_error)  # they are by rising cost
+    if best is model.frontier[0]:
+        return f"no policy that buys anything was better than deciding at once{_while_capped(model)}"
+    figures = f"{model.objective} {objective_words(model, best.measure)}"
+    words = f"nothing dearer was better than {best.cost:.4g}{unit_of(model)} per case{_while_capped(model)}: {figures}"
+    if near is best:
+        return words
+    return f"{words}; {near.cost:.4g}{unit_of(model)} is enough to come within that ±: {objective_words(model, near.measure)}"
 
 
 def one_line(model: LearnedModel) -> str:
@@ -203,7 +223,7 @@ def card(model: LearnedModel) -> dict[str, Any]:
         "rule": model.rule,
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
-        "frontier": [point.shown for point in model.frontier],
+        "frontier": model.frontier_figures,
         "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas", "usage")},
     }
 
@@ -218,8 +238,23 @@ class MeasuredOn:
 
 
 def results(model: LearnedModel, on: MeasuredOn) -> str:
-    """What was measured, in a sentence."""
-    return f"on {on.words}: {', '.join(f'{name} {words}' for name, words in result_words(model, on.report).items())}"
+    """What was measured, in a sentence or two."""
+    units = {"mean cost": unit_of(model)}
+    figures = ", ".join(f"{name} {words}{units.get(name, '')}" for name, words in result_words(model, on.report).items())
+    note = cost_note(model, on)
+    return f"on {on.words}: {figures}{f'. {note}' if note else ''}"
+
+
+def cost_note(model: LearnedModel, on: MeasuredOn) -> str:
+    """Why the mean cost on held-out cases is not the expected cost; empty where both are told alike, or where other cases are
+    meant. A stack decides a held-out case by the members alone that have not learned from it."""
+    here, expected = on.report.measure, model.measured
+    if on.kind != "out_of_fold" or f"{here.cost:.4g}" == f"{expected.cost:.4g}":
+        return ""
+    return (
+        f"The mean cost of {here.cost:.4g}{unit_of(model)} is that of the parts of the model which had not learned from a case; "
+        f"the whole model, which is used, is expected to cost {expected.cost:.4g}{unit_of(model)}."
+    )
 
 
 def result_words(model: LearnedModel, report: Report) -> dict[str, str]:
@@ -248,6 +283,7 @@ def measured(model: LearnedModel, report: Report) -> dict[str, Any]:
     return {
         "cases": m.n,
         "budget": str(model.budget),
+        "unit": model.unit,
         "cost": m.cost,
         "cost_error": m.cost_error,
         "accuracy": m.accuracy,
@@ -264,8 +300,11 @@ def measured(model: LearnedModel, report: Report) -> dict[str, Any]:
 
 def lines_of(figures: dict[str, Any]) -> str:
     """The same for people, a figure a line."""
-    values = {name: value for name, value in figures.items() if not name.endswith("_error")}
+    values = {name: value for name, value in figures.items() if not name.endswith("_error") and name != "unit"}
+    units = {"cost": f" {printable(figures['unit'])}".rstrip()}
     return "\n".join(
-        f"{name:20} {value:.4g}{give_or_take(figures[f'{name}_error'])}" if isinstance(value, float) else f"{name:20} {value}"
+        f"{name:20} {value:.4g}{give_or_take(figures[f'{name}_error'])}{units.get(name, '')}"
+        if isinstance(value, float)
+        else f"{name:20} {value}"
         for name, value in values.items()
     )

@@ -232,6 +232,21 @@ class PartialCase:
         return float(uniform(hash_cases(np.array([self.case_id])), self.model.seed)[0])
 
     @property
+    def drawn(self) -> str:
+        """Which policy the case has drawn, in a sentence; empty where the budget follows one alone."""
+        share, unit = self.model.blend.share, self.model.unit
+        if not share:
+            return ""
+        costs = [f"{point.cost:.4g} {unit}".rstrip() for point in self.model.followed]
+        arms = list(zip(("cheaper", "dearer"), costs, (1 - share, share), strict=True))
+        word, cost, part = arms[self.second]
+        other_word, other_cost, _ = arms[not self.second]
+        return (
+            f"{self.model.budget} mixes two policies; this case has drawn the {word} one, which costs {cost} on average and "
+            f"which {100 * part:.0f} % of cases follow; the {other_word} one costs {other_cost}"
+        )
+
+    @property
     def second(self) -> bool:
         """Whether the case follows the second policy of a mixture."""
         share = self.model.blend.share

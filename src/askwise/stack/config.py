@@ -122,13 +122,13 @@ class StackConfig(StateSettings):
     def quick(cls) -> StackConfig:
         """Settings for trying things out: a fit of a small table in seconds, which is not as good as it could be."""
         return cls(
-            folds=3,
+            folds=2,
             tree_rounds=30,
             leaves=8,
             networks=1,
-            network_steps=150,
+            network_steps=100,
             network_width=32,
-            value_steps=150,
+            value_steps=100,
             pool_rows=500,
             pool_states=1_500,
             growths=1,

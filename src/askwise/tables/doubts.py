@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array
+from askwise.core.budget import Budget
+from askwise.core.problem import Schema
 from askwise.errors import Doubt
 from askwise.tables import notation
 from askwise.tables.cells import Distinct, Place, as_time, distinct, is_number, label
@@ -39,6 +41,21 @@ def about_fit(X: Any, classes: Array, categorical: Collection[str], apart: bool,
         yield (
             "the time limit is 0, so training ends where it begins, and the model has learned next to nothing; leave the limit "
             "out to let the size of the data decide, or give at least a minute"
+        )
+
+
+def about_budget(budget: Budget | None, schema: Schema, known: Collection[str], unit: str) -> Iterator[str]:
+    """A limit for which nothing can be bought; one of 0 is meant so. `known`: tests that everyone has."""
+    costs, held = schema.costs, np.isin(np.array(schema.tests, object), np.array(list(known), object))[None]
+    amounts = costs.marginal(costs.paid(held, held))[0]
+    if budget is None or not budget.hard or not (amounts > 0).any():
+        return
+    least, cap = int(amounts[amounts > 0].min()), budget.cap(costs)
+    if cap is not None and cap < least:
+        cheapest = f"{costs.money(least):g}"
+        yield (
+            f"the hard budget is {float(budget.hard):g}, but the cheapest test costs {f'{cheapest} {unit}'.rstrip()}, so nothing "
+            f"that costs can be bought, and cases are decided without it; give at least {cheapest}"
         )
 
 

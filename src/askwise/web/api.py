@@ -98,7 +98,7 @@ def model_card(name: str, model: LearnedModel) -> dict[str, Any]:
         "objective": model.objective,
         "budget": str(model.budget),
         "expected": model.expected,
-        "frontier": [point.shown for point in model.frontier],
+        "frontier": model.frontier_figures,
         "bought": None if used is None else used.bought,
     }
 

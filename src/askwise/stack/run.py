@@ -52,15 +52,14 @@ class StackTraining:
 
     @property
     def finished(self) -> bool:
-        return self.trainer.finished
+        return self.trainer.finished or self.trainer.done >= 1
 
     def advance(self) -> InterimMeasurement | None:
         trainer, before = self.trainer, (self.trainer.ready, self.trainer.grown)
         if self.clock.limit is not None and len(trainer.pool.row):
             self.values_since = self.clock.seconds if self.values_since is None else self.values_since
-            trainer.done = (self.clock.seconds - self.values_since) / (VALUE_TIME * self.clock.limit)
+            trainer.done = min((self.clock.seconds - self.values_since) / (VALUE_TIME * self.clock.limit), 1.0)
         if trainer.done >= 1:
-            trainer.step = trainer.config.value_steps
             return None
         trainer.advance()
         if not trainer.ready:

@@ -31,6 +31,7 @@ from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
 from askwise.family.losses import Outcome
 from askwise.family.states import LiveCases, Observation
+from askwise.stack.checkpoint import check_state
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.held_out import HeldOutBeliefs
@@ -43,7 +44,7 @@ from askwise.stack.side_by_side import SideBySide
 from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import TreeArrays, joined
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
-from askwise.training.checkpoint_checks import order_of, same_run
+from askwise.training.checkpoint_checks import same_run
 
 PROBED, FEWEST_STATES = 200, 1_000  # states whose beliefs are timed, and with which the pool begins however short the time
 WEIGHT_STATES = 20_000  # from which the weights of the learners are learned, about
@@ -368,21 +369,24 @@ class StackTrainer:
         }
         for k, learners in [*enumerate(self.members), *self.early.items()]:
             arrays |= {f"member/{k}/{name}": value for name, value in learners.items()}
-        arrays |= {f"common/{name}": value for name, value in self.common.items()}
+        weights = part(self.common, "weight.")  # what else the members have in common follows from the rows
+        arrays |= {f"weight/{name}": value for name, value in weights.items()}
         arrays |= {f"pool/{name}": value for name, value in self.pool.state().items()} if len(self.pool.row) else {}
         facts: dict[str, Any] = {"done": self.done, "grown": self.grown, "trial": self.task.features is not None}
-        facts |= {"members": len(self.members), "early": sorted(self.early), "refined": self.refined}
+        facts |= {"members": len(self.members), "early": sorted(self.early), "learners": sorted(weights), "refined": self.refined}
         return state_of(self, identity(self, "stack", self.problem, order=self.first_order.tolist()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the training goes on as if it had never stopped."""
-        same_run(facts.get("run"), self.state()[1]["run"])
+        here = self.state()
+        same_run(facts.get("run"), here[1]["run"])
+        check_state((arrays, facts), here, self.problem, self.folds, self.config)
         self.task = replace(self.task, features=part(arrays, "features/") if facts["trial"] else None)
         self.members = [part(arrays, f"member/{k}/") for k in range(facts["members"])]
         self.early = {k: part(arrays, f"member/{k}/") for k in facts["early"]}
-        self.common, self.done, self.grown = part(arrays, "common/"), facts["done"], facts["grown"]
-        self.refined = facts["refined"]
-        self._follow(order_of(arrays, "refined_order", self.schema.n_tests))
+        self.common |= {f"weight.{name}": value for name, value in part(arrays, "weight/").items()}
+        self.done, self.grown, self.refined = facts["done"], facts["grown"], facts["refined"]
+        self._follow(arrays["refined_order"])
         if pool := part(arrays, "pool/"):
             self.pool.load(pool)
         load_shared(self, arrays, facts)

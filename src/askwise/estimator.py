@@ -110,8 +110,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     validation_rows_ : ndarray of int
         The rows that were kept apart for choosing; empty where there were too few.
     out_of_fold_ : askwise.evaluation.Report or None
-        What the model comes to on the rows of the fit, each decided by members that had not learned from it; None where
-        validation rows were kept apart instead.
+        What the model comes to on the rows of the fit, each decided by members that had not learned from it; with a time limit,
+        on as many of them as there was time for. None where validation rows were kept apart instead.
     n_features_in_ : int
         Columns of the table.
     feature_names_in_ : ndarray of str

@@ -22,5 +22,6 @@ order: tests of the static order moved forward
 checkpoint: what must hold for a checkpoint of a training
 train: a training, a step at a time
 measure: policies measured on rows that their members have not seen
+plan: how a time limit is shared out
 run: one training under the driver, and what it comes to
 """

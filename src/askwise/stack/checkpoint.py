@@ -113,13 +113,15 @@ def _check_member(whose: str, learners: Arrays, features: Arrays, schema: Schema
     shapes = _network_shapes(schema, features, config)
     by_set = {"linear.by_set"} if schema.n_tests <= DESIGN.by_set_tests else set()
     names = {"linear.main", "linear.bias", *by_set, *shapes, *(f"networks.{name}" for name in features)}
-    names |= {f"trees.{name}" for name in TreeArrays._fields}
+    names |= {"reached", *(f"trees.{name}" for name in TreeArrays._fields)}
     intact(set(learners) == names, f"{whose} is not complete")
     _check_contents(whose, learners)
     with _as_damage_of(whose):
         check_learners(learners, schema, LEARNERS)
     for name, shape in shapes.items():
         intact(learners[name].shape == shape, f"{name!r} of {whose} has shape {learners[name].shape}, and should have {shape}")
+    share = learners["reached"]
+    intact(share.shape == (3,) and bool(((share >= 0) & (share <= 1)).all()), f"'reached' of {whose} is not three shares")
     same = all(np.array_equal(learners[f"networks.{name}"], value) for name, value in features.items())
     intact(same, f"{whose} sees columns in another way than the others")
 

@@ -37,8 +37,8 @@ class HeldOutBeliefs:
         """Values, 0 where they are not known, and the mask."""
         return np.where(self.problem.schema.by_column(mask), self.problem.X[row], np.float32(0)), mask
 
-    def fitted_weights(self, row: Ints, mask: Bools) -> Arrays:
-        """How much each learner counts, learned on these states."""
+    def logits(self, row: Ints, mask: Bools) -> dict[str, Doubles]:
+        """B, K of each learner, by members that have not seen the rows."""
         alike = {f"weight.{name}": np.zeros(3) for name in LEARNERS}
         logits = [np.empty((len(row), self.problem.schema.n_classes)) for _ in LEARNERS]
         for k in range(self.folds.members):
@@ -46,8 +46,12 @@ class HeldOutBeliefs:
             belief = StackedBelief({**self.common, **self.members[k], **alike}, self.problem.schema.owner, np.float64)
             for own, z in zip(logits, belief.logits(*self.inputs(row[which], mask[which])), strict=True):
                 own[which] = z
-        named, labels, shift = dict(zip(LEARNERS, logits, strict=True)), self.problem.labels[row], self.common["shift"]
-        fitted = fit_weights(named, self.common["prior"], held_share(mask, float), labels, self._weight(row), shift)
+        return dict(zip(LEARNERS, logits, strict=True))
+
+    def fitted_weights(self, row: Ints, mask: Bools) -> Arrays:
+        """How much each learner counts, learned on these states."""
+        logits, labels, shift = self.logits(row, mask), self.problem.labels[row], self.common["shift"]
+        fitted = fit_weights(logits, self.common["prior"], held_share(mask, float), labels, self._weight(row), shift)
         return {f"weight.{name}": value for name, value in fitted.items()}
 
     def log_losses(self, rows: Ints, held: Bools) -> Doubles:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -88,8 +89,7 @@ class StackTrainer:
         self.task, self.fitting = MemberTask(self.maker, folds, config, seed, threads), fitting or OneByOne(MemberTime())
         self.loss = (problem.loss / problem.loss_scale).astype(np.float32)
         self.common: Arrays = {"prior": log_prior(problem), "shift": shift(problem), "calibration": uncalibrated()}
-        # for how networks see columns, for moving tests of the order, and for the beliefs of the pool
-        self.trial_seconds = self.order_seconds = self.pool_seconds = math.inf
+        self.seconds: Callable[[str], float] = lambda part: math.inf  # for a part of the training that begins now, see `plan`
         self.members: list[Arrays] = []  # the learners of each
         self.early: dict[int, Arrays] = {}  # and of members that were fitted before their turn
         self.refined = False
@@ -126,7 +126,7 @@ class StackTrainer:
         """How networks see columns, the learners of a member or several, the weights of the learners, the order, the pool, or a
         gradient step of the value heads."""
         if self.task.features is None:
-            self.task = self.task.with_features(self.trial_seconds)
+            self.task = self.task.with_features(self.seconds("trial"))
         elif len(self.members) < self.folds.members:
             self._fit_members()
         elif not self.ready:
@@ -135,7 +135,9 @@ class StackTrainer:
             self._refine_order()
         elif not len(self.pool.row):
             rows = self._pool_rows()
-            row = some_of(rows, self._affordable_states(rows), self.rng)
+            beliefs = 1 + min(self.config.successors, self.schema.n_tests)  # of a state, and after each of its tests
+            states = self._affordable_states(rows, self.config.pool_states, self.seconds("pool") / beliefs, self.beliefs)
+            row = some_of(rows, states, self.rng)
             self.pool.add(row, self.maker.masks(row, self.rng), None, self.rng)
         else:
             if self.progress * (self.config.growths + 1) >= self.grown + 1:
@@ -166,7 +168,9 @@ class StackTrainer:
         return HeldOutBeliefs(self.problem, self.folds, self.common, self.members)
 
     def _fit_weights(self) -> None:
-        row = some_of(self.folds.held_out, WEIGHT_STATES, self.rng)
+        rows, both = self.folds.held_out, 2  # as long as the logits takes what is learned from them, about
+        states = self._affordable_states(rows, WEIGHT_STATES, self.seconds("weights") / both, self.beliefs.logits)
+        row = some_of(rows, states, self.rng)
         mask = self.maker.masks(row, self.rng)
         with own_random_numbers(self):
             self.common |= self.beliefs.fitted_weights(row, mask)
@@ -174,7 +178,7 @@ class StackTrainer:
     def _refine_order(self) -> None:
         rows = np.sort(self.rng.permutation(self.folds.held_out)[: self.config.refining_rows])
         lost = partial(self.beliefs.log_losses, rows)
-        self._follow(refined(self.first_order, self.schema.costs, lost, self.config.refined_tests, self.order_seconds))
+        self._follow(refined(self.first_order, self.schema.costs, lost, self.config.refined_tests, self.seconds("moves")))
         self.refined = True
 
     def _held_out_belief(self, row: Ints, mask: Bools) -> Floats:
@@ -190,15 +194,14 @@ class StackTrainer:
             return self.rng.choice(rows, min(most, len(rows)), p=share / share.sum())
         return self.rng.permutation(rows)[:most]
 
-    def _affordable_states(self, rows: Ints) -> int:
-        """With how many states the pool begins: fewer where there is a time limit and beliefs take long."""
-        config, probe = self.config, rows[:PROBED]
-        if math.isinf(self.pool_seconds):
-            return config.pool_states
-        began = time.monotonic()
-        self._held_out_belief(probe, self.maker.masks(probe, self.rng))
-        each = (time.monotonic() - began) / len(probe) * (1 + min(config.successors, self.schema.n_tests))
-        return min(config.pool_states, max(FEWEST_STATES, int(self.pool_seconds / max(each, 1e-9))))
+    def _affordable_states(self, rows: Ints, most: int, seconds: float, compute: Callable[[Ints, Bools], Any]) -> int:
+        """For how many states of the rows this can be computed in the time."""
+        if math.isinf(seconds):
+            return most
+        probe, began = rows[:PROBED], time.monotonic()
+        compute(probe, self.maker.masks(probe, self.rng))
+        each = (time.monotonic() - began) / len(probe)
+        return min(most, max(FEWEST_STATES, int(seconds / max(each, 1e-9))))
 
     def _grow(self) -> None:
         """States that the present policies visit, at random tradeoffs and budgets, with some exploration."""
@@ -218,7 +221,7 @@ class StackTrainer:
                 steps = replay(self.problem, done.row, done.padded, done.length, cap)
                 visited.append((steps.cases.row, steps.cases.mask, steps.action - first))
         row, mask, taken = (np.concatenate([f[i] for f in visited]) for i in range(3))
-        most = config.pool_states if math.isinf(self.pool_seconds) else len(self.pool.row)
+        most = config.pool_states if math.isinf(self.seconds("pool")) else len(self.pool.row)
         pick = self.rng.permutation(len(row))[: most // 2]
         row, mask, taken = row[pick], mask[pick], taken[pick]
         self.sampler.take_free(self.problem, row, mask, np.zeros_like(mask))

@@ -23,7 +23,7 @@ from askwise.core.scoring import case_losses
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
 from askwise.model.acquisitions import AcquisitionReport
-from askwise.model.learn import ALGORITHMS, check, learn
+from askwise.model.learn import ALGORITHMS, check, learn, learns_from_all
 from askwise.model.purchases import followed, measure_usage
 from askwise.paper.config import TrainConfig
 from askwise.stack.config import StackConfig
@@ -251,6 +251,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             scaling=self.scaling,
             categorical=self.categorical,
             validation_fraction=self.validation_fraction,
+            learns_from_all=lambda *sizes: learns_from_all(self.algorithm, self.config, self.network, *sizes),
         )
         return prepare(table_of(self, X, reset=True), y, sample_weight, seed_of(self.random_state))
 

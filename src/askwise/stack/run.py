@@ -136,7 +136,7 @@ def run(
     # where there are too few to keep some apart, validation rows are the same ones
     rows = problem if validation.fingerprint == problem.fingerprint else joined(problem, validation.with_loss(problem.loss))
     config = config or StackConfig.for_size(len(rows), problem.schema.n_tests)
-    few = len(rows) < config.few_rows or rows is problem
+    few = config.cross_fits(len(rows)) or rows is problem
     n = max(2, min(config.folds, len(rows) // 4))
     folds = Folds.across(rows.labels, n, seed) if few else Folds.apart(len(problem), validation.labels)
     filled = missingness.go_with_class(problem)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from askwise.core.arrays import Array, Doubles
@@ -30,7 +29,7 @@ from askwise.stack.config import StackConfig
 from askwise.tables import doubts
 from askwise.tables.encoding import SCALING
 from askwise.tables.external import features
-from askwise.tables.fit_inputs import seed_of, table_of, weights_of
+from askwise.tables.fit_inputs import seed_of, table_of, target_of, weights_of
 from askwise.tables.preparation import Preparation, Prepared
 from askwise.training.progress import Progress
 
@@ -356,12 +355,11 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         rule = self.model_.rule
-        if rule is None:
-            decided = self.predict(X, known=known, ids=ids)
-            return float(accuracy_score(y, decided, sample_weight=weights_of(sample_weight, len(decided))))
-        belief = self.predict_proba(X, known=known, ids=ids)
-        labels = class_codes(y, self.model_.schema.classes, len(belief), "the target")
-        return -float(np.average(case_losses(belief, labels, rule), weights=weights_of(sample_weight, len(belief))))
+        answers = (self.predict if rule is None else self.predict_proba)(X, known=known, ids=ids)
+        n = len(answers)
+        labels = class_codes(target_of(y, n), self.model_.schema.classes, n, "the target")
+        each = answers == self.classes_[labels] if rule is None else -case_losses(answers, labels, rule)
+        return float(np.average(each, weights=weights_of(sample_weight, n)))
 
     @property
     def frontier_(self) -> list[dict[str, float]]:

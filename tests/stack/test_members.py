@@ -322,7 +322,5 @@ def test_processes_on_the_command_line(tmp_path, frame):
         "askwise: the engine is 'dask', but algorithm 'paper' learns in one process; leave the engine out\n",
     )
     code, out, err = command(*words, "--algorithm", "stack", "--processes", "2", "--time-limit", "3s", "--quiet")
-    assert code == 0
-    assert err.startswith("askwise: the training reached ")
-    assert err.count("\n") == 1
+    assert (code, err) == (0, "")
     assert "written" in out

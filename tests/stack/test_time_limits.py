@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.support import members as support
+from tests.support.patients import patients
 
 from askwise import CostlyClassifier
+from askwise.cli import main
 from askwise.components.boosting import boost
 from askwise.errors import Doubt
 from askwise.stack.belief import StackedBelief
@@ -197,3 +199,13 @@ def test_whoever_fits_is_warned_once():
         fitted = CostlyClassifier([1, 1, 1], algorithm="stack", config=slow, time_limit=1, random_state=0).fit(X, y)
     assert len([w for w in caught if "schedule" in str(w.message)]) == 1
     assert fitted.model_.facts["stopped"] == "time limit"
+
+
+def test_the_command_line_says_it_in_one_line(tmp_path, capsys):
+    X, y = patients(60)
+    X.assign(diagnosis=y).to_csv(tmp_path / "cases.csv", index=False)
+    words = ["--target", "diagnosis", "--algorithm", "stack", "--time-limit", "0.01", "--quiet", "--out", str(tmp_path / "m")]
+    assert main(["fit", str(tmp_path / "cases.csv"), *words]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("askwise: the training reached ")
+    assert err.count("\n") == 1

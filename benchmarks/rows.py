@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
@@ -13,8 +13,33 @@ import torch
 
 from askwise.bench.rows import Row, append, read
 from askwise.bench.tables import spread
+from benchmarks.script import arguments
 
-__all__ = ["Row", "append", "fill", "read", "spread"]
+__all__ = ["Row", "append", "fill", "fill_and_write", "read", "spread"]
+
+
+def fill_and_write(
+    words: str | None,
+    out: Path,
+    data: Sequence[str],
+    repeated: tuple[str, int],
+    call: Callable[..., Row],
+    text: Callable[[list[Row]], str],
+    shown: Callable[[Row], str],
+) -> None:
+    """A whole benchmark: reads its options, fills in the rows of each data set and each repetition, shows them as they come, and
+    writes the table of all rows beside them. repeated: what is repeated, such as `seed`, and how often unless said otherwise."""
+    what, times = repeated
+    parser = arguments(words)
+    parser.add_argument("--data", nargs="+", choices=[*data], default=[*data])
+    parser.add_argument(f"--{what}s", dest="times", type=int, default=times)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=out)
+    options = parser.parse_args()
+    jobs = [{"data": name, what: i} for i in range(options.times) for name in options.data]
+    for row in fill(options.out, jobs, call, options.processes):
+        print(row["data"], row[what], shown(row), flush=True)
+    options.out.with_suffix(".md").write_text(text(read(options.out)))
 
 
 def fill(path: Path, jobs: Iterable[Row], call: Callable[..., Row], processes: int) -> Iterator[Row]:

@@ -20,7 +20,7 @@ from askwise.core.problem import Problem
 from askwise.datasets import named
 from askwise.facade import Model
 from benchmarks import rows
-from benchmarks.script import arguments, head, line
+from benchmarks.script import head, line
 
 HERE = Path(__file__).parent
 DATA = {"heart": None, "pima": None, "bupa": None, "thyroid": "balanced"}
@@ -108,18 +108,5 @@ def text(results: list[rows.Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--data", nargs="+", choices=[*DATA], default=[*DATA])
-    parser.add_argument("--splits", type=int, default=50)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
-    options = parser.parse_args()
-    jobs = [{"data": data, "split": split} for split in range(options.splits) for data in options.data]
-    for row in rows.fill(options.out, jobs, one, options.processes):
-        print(row["data"], row["split"], flush=True)
-    options.out.with_suffix(".md").write_text(text(rows.read(options.out)))
-
-
 if __name__ == "__main__":
-    main()
+    rows.fill_and_write(__doc__, HERE / "results.jsonl", [*DATA], ("split", 50), one, text, lambda row: "")

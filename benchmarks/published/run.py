@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from askwise import CostlyClassifier, HardBudget
 from benchmarks import rows
 from benchmarks.published.data import NAMES, table
-from benchmarks.script import arguments, head, line
+from benchmarks.script import head, line
 
 HERE = Path(__file__).parent
 SEFA = {"bank": 0.919, "california": 0.676, "metabric": 0.709, "mnist20": 0.761}
@@ -56,18 +56,9 @@ def text(results: list[rows.Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--data", nargs="+", choices=NAMES, default=[*NAMES])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=HERE / "results.jsonl")
-    options = parser.parse_args()
-    jobs = [{"data": data, "seed": seed} for seed in range(options.seeds) for data in options.data]
-    for row in rows.fill(options.out, jobs, one, options.processes):
-        print(row["data"], row["seed"], round(row["score"], 4), row["scores"], f"{row['cpu_minutes']} CPU minutes", flush=True)
-    options.out.with_suffix(".md").write_text(text(rows.read(options.out)))
+def shown(row: rows.Row) -> str:
+    return f"{row['score']:.4f} {row['scores']} {row['cpu_minutes']} CPU minutes"
 
 
 if __name__ == "__main__":
-    main()
+    rows.fill_and_write(__doc__, HERE / "results.jsonl", NAMES, ("seed", 3), one, text, shown)

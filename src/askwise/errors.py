@@ -40,6 +40,12 @@ class StateError(AskwiseError):
     """A file that does not hold what it should, or belongs to another run."""
 
 
+def must(holds: bool, words: str) -> None:
+    """What a file holds is believed only if this is so."""
+    if not holds:
+        raise StateError(f"its contents fail a check: {words}")
+
+
 class ProviderError(AskwiseError, RuntimeError):
     """A function that fetches results raised what ends a loop or a task, such as StopIteration, rather than an error."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from askwise.core.arrays import Array, Doubles
@@ -23,14 +22,14 @@ from askwise.core.scoring import case_losses
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
 from askwise.model.acquisitions import AcquisitionReport
-from askwise.model.learn import ALGORITHMS, check, learn
+from askwise.model.learn import ALGORITHMS, check, learn, learns_from_all
 from askwise.model.purchases import followed, measure_usage
 from askwise.paper.config import TrainConfig
 from askwise.stack.config import StackConfig
 from askwise.tables import doubts
 from askwise.tables.encoding import SCALING
 from askwise.tables.external import features
-from askwise.tables.fit_inputs import seed_of, table_of, weights_of
+from askwise.tables.fit_inputs import seed_of, table_of, target_of, weights_of
 from askwise.tables.preparation import Preparation, Prepared
 from askwise.training.progress import Progress
 
@@ -110,8 +109,8 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     validation_rows_ : ndarray of int
         The rows that were kept apart for choosing; empty where there were too few.
     out_of_fold_ : askwise.evaluation.Report or None
-        What the model comes to on the rows of the fit, each decided by members that had not learned from it; None where
-        validation rows were kept apart instead.
+        What the model comes to on the rows of the fit, each decided by members that had not learned from it; with a time limit,
+        on as many of them as there was time for. None where validation rows were kept apart instead.
     n_features_in_ : int
         Columns of the table.
     feature_names_in_ : ndarray of str
@@ -251,6 +250,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             scaling=self.scaling,
             categorical=self.categorical,
             validation_fraction=self.validation_fraction,
+            learns_from_all=lambda *sizes: learns_from_all(self.algorithm, self.config, self.network, *sizes),
         )
         return prepare(table_of(self, X, reset=True), y, sample_weight, seed_of(self.random_state))
 
@@ -355,12 +355,11 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         rule = self.model_.rule
-        if rule is None:
-            decided = self.predict(X, known=known, ids=ids)
-            return float(accuracy_score(y, decided, sample_weight=weights_of(sample_weight, len(decided))))
-        belief = self.predict_proba(X, known=known, ids=ids)
-        labels = class_codes(y, self.model_.schema.classes, len(belief), "the target")
-        return -float(np.average(case_losses(belief, labels, rule), weights=weights_of(sample_weight, len(belief))))
+        answers = (self.predict if rule is None else self.predict_proba)(X, known=known, ids=ids)
+        n = len(answers)
+        labels = class_codes(target_of(y, n), self.model_.schema.classes, n, "the target")
+        each = answers == self.classes_[labels] if rule is None else -case_losses(answers, labels, rule)
+        return float(np.average(each, weights=weights_of(sample_weight, n)))
 
     @property
     def frontier_(self) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.commands import run
+from tests.support.workers import two_workers
 
 from askwise.bench import rows
 
@@ -21,11 +22,8 @@ METHOD, SEEDS = "tests.support.quick_method", 9
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers; one that dies is replaced."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    ) as made:
-        yield made
+    with two_workers() as started:
+        yield started
 
 
 def test_a_killed_worker_loses_no_row(tmp_path: Path, cluster) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.support.commands import run as command
 from tests.support.members import QUICK, all_members, problem_of, same_members, trainer_of
 from tests.support.patients import patients
+from tests.support.workers import two_workers
 
 from askwise import CostlyClassifier, load
 from askwise.components.packing import from_bytes
@@ -31,10 +32,7 @@ SLOW = QUICK.but(states_per_row=200, tree_rounds=400, leaves=63, most_trees=10_0
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers; one that dies is replaced."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    ) as started:
+    with two_workers() as started:
         yield started
 
 

@@ -58,6 +58,7 @@ def test_classes_come_back_as_they_were(name, tmp_path):
     assert after == before
     assert [type(c) for c in after] == [type(c) for c in before]
     assert type(after[0]) in (str, int, float, bool)
+    assert fitted.score(X, KEPT[name]) == (fitted.predict(X) == np.asarray(KEPT[name])).mean()
     assert model.predict(X).tolist() == fitted.predict(X).tolist()
     assert set(fitted.predict(X).tolist()) <= set(np.asarray(KEPT[name]).tolist())
 
@@ -114,3 +115,29 @@ def test_so_are_those_of_a_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["cases.parquet"]
     with pytest.raises(InputError, match="the target 'y' holds values of type datetime64"):
         own_table.load(tmp_path, {"file": "cases.parquet", "target": "y"}, 0, None)
+
+
+def changed(labels, value):
+    other = np.array(labels, object)
+    other[3] = value
+    return other
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), pd.NA])
+def test_a_score_needs_every_label(value):
+    sentence = r"^the target is missing in row 3 \(counted from 0\); remove rows without a target$"
+    for labels in (two("no", "yes"), two(0, 1)):
+        fitted = classifier(time_limit=0).fit(X, labels)
+        with pytest.raises(InputError, match=sentence):
+            fitted.score(X, changed(labels, value))
+        with pytest.raises(InputError, match=r"^there are 39 targets for 40 rows$"):
+            fitted.score(X, labels[1:])
+
+
+def test_a_score_names_a_label_that_is_no_class_and_the_classes():
+    fitted = classifier(time_limit=0).fit(X, two("no", "yes"))
+    sentence = r"^the target is 'perhaps' in row 3 \(counted from 0\), which is not a class; there are 'no', 'yes'$"
+    with pytest.raises(InputError, match=sentence):
+        fitted.score(X, changed(two("no", "yes"), "perhaps"))
+    with pytest.raises(InputError, match=r"^the target is 0 in row 0 .*; there are 'no', 'yes'$"):
+        fitted.score(X, CODES * 0)

@@ -174,7 +174,7 @@ def test_errors_of_a_helper_are_told_with_their_reason(tmp_path):
 def test_time_is_shared_out_to_the_members_that_are_left(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    seconds = MemberTime(12)
+    seconds = MemberTime(lambda: 12)
     assert seconds(5, 2) == 4  # three rounds
     now[0] += 4
     assert seconds(3, 2) == 4

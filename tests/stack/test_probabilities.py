@@ -80,6 +80,8 @@ def test_scores_are_those_of_scikit_learn_the_larger_the_better(fitted):
     assert brier.score(X, y) == pytest.approx(-one)  # over both classes
     with pytest.raises(InputError, match="the target is 'wel' in row 0"):
         learned.score(X[:1], ["wel"])
+    with pytest.raises(InputError, match="the target is missing in row 0"):
+        learned.score(X[:1], [float("nan")])
 
 
 def test_it_is_told_which_loss_it_was_learned_for_and_how_good_probabilities_are(fitted):

@@ -46,6 +46,6 @@ def test_a_policy_that_does_not_buy_what_its_members_bought_is_not_kept(fitted):
     problem = model.problem(X, y)
     frontier = StackFrontier(HeldOut(problem, []), model.family, [], 0, MEASURING)
     never_buys = Point(model.family.scale.high, Measure(0.4, 0.4, 0.6, 900, 0.1, 0.1, 0.1), breadth=3)
-    assert frontier._costed(never_buys) is None
+    assert frontier._costed(never_buys, 500) is None
     buys_first = Point(0.0, Measure(0.1, 0.3, 0.7, 900, 0.1, 0.1, 0.1), prefix=1)
-    assert frontier._costed(buys_first).cost == COSTS[int(np.argmin(model.family.rank))]
+    assert frontier._costed(buys_first, 500).cost == COSTS[int(np.argmin(model.family.rank))]

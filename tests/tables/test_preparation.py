@@ -77,3 +77,21 @@ def test_an_error_names_the_row_of_the_whole_table(row):
 def test_one_class_alone_is_refused():
     with pytest.raises(InputError, match="all rows with a weight above 0 are of one class, 'ill'"):
         preparation()(X, Y, (Y == "ill").astype(float), seed=0)
+
+
+def test_the_encoding_knows_all_rows_that_are_learned_from():
+    sizes = []
+
+    def learns_from_all(*numbers):
+        sizes.append(numbers)
+        return True
+
+    word = np.full(40, "often", object)
+    ready = preparation()(X.assign(scan=word), Y, None, seed=3)
+    word[ready.validation_rows[0]] = "rare"  # occurs among the rows that are kept apart alone
+    table = X.assign(scan=word)
+    for settings, known in (({}, False), ({"learns_from_all": learns_from_all}, True)):
+        ready = preparation(**settings)(table, Y, None, seed=3)
+        assert any("rare" in column for column in ready.problem.schema.columns) == known
+        assert ready.problem.schema.columns == ready.validation.schema.columns
+    assert sizes == [(30, 10, 2)]

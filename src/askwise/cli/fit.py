@@ -131,8 +131,9 @@ def _train(classifier: CostlyClassifier, X: Any, y: Any, out: Path, state: Path,
 def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: Any) -> tuple[Model, Ints]:
     """The model that this very fit has written, and the rows that it kept apart."""
     model, ready = load(out), classifier.prepare(X, y)
+    size = len(ready.problem), ready.problem.schema.n_tests
     here = {
-        "algorithm": chosen(classifier.algorithm, ready.problem, classifier.config, classifier.network),
+        "algorithm": chosen(classifier.algorithm, *size, classifier.config, classifier.network),
         "seed": classifier.random_state,
         "budget": classifier.budget or Budget(),
         "data": ready.problem.fingerprint,

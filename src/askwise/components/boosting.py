@@ -64,11 +64,12 @@ def column_gain(X: Floats, y: Ints, weight: Doubles, classes: int, rounds: int, 
 
 
 class Fitted(NamedTuple):
-    """A model, its log loss on validation rows, and the seconds that one round took."""
+    """A model, its log loss on validation rows, the seconds that one round took, and how much of its rounds the time allowed."""
 
     model: Any
     log_loss: float
     per_round: float
+    reached: float = 1.0
 
 
 def boost(
@@ -109,12 +110,14 @@ def boost(
             rate = _rate(most)
             patience = max(20, round(3 / rate))
             model.reset_parameter({"learning_rate": rate})
-        if stuck or done - at > patience or (done >= SETTINGS.fewest_rounds and time.monotonic() - began > 1.2 * seconds):
+        if stuck or done - at > patience:
+            most = done  # more would not help
+        elif done >= SETTINGS.fewest_rounds and time.monotonic() - began > 1.2 * seconds:
             break
     per_round = (time.monotonic() - built) / done
     # a copy of the rounds that are kept, without the data
     small = library.Booster(model_str=model.model_to_string(num_iteration=max(at, 1)))
-    return Fitted(small, float(best), per_round)
+    return Fitted(small, float(best), per_round, done / most)
 
 
 def _rate(rounds: int) -> float:

@@ -16,15 +16,15 @@ from askwise.core.budget import Budget
 from askwise.core.costs import CostFunction
 from askwise.core.measures import Measure
 from askwise.core.problem import Schema
-from askwise.errors import StateError
+from askwise.errors import StateError, must
 from askwise.family.conditions import Scale, costs_alone
 from askwise.family.forward import uncalibrated
 from askwise.family.inference import Family
 from askwise.frontier.point import Point
 from askwise.model import archives, file_checks
 from askwise.model.archives import MODEL, STATE
-from askwise.model.file_checks import must
 from askwise.model.model import LearnedModel
+from askwise.stack.checks import check_stack
 from askwise.stack.inference import Stack
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import Recorded
@@ -193,7 +193,7 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, encoder: Any) 
     must(file_checks.are_numbers(numbers) and min(numbers) > 0 and scale.low < scale.high, "the scale is valid")
     must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
     if "heads.0.weight" in weights:
-        file_checks.check_stack(weights, schema)
+        check_stack(weights, schema)
         return Stack(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), rule=card["rule"])
     trunks = None
     if encoder is not None:

@@ -6,31 +6,22 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from askwise.core.arrays import Arrays, Bools
+from askwise.core.arrays import Arrays
 from askwise.core.cases import Cases
 from askwise.core.costs import COUNTED, _circle
 from askwise.core.labels import LONGEST_LABEL
 from askwise.core.problem import Problem, Schema
 from askwise.core.scoring import RULES
-from askwise.errors import StateError
+from askwise.errors import StateError, must
 from askwise.model import alternatives, purchases
 from askwise.model.model import LearnedModel
-from askwise.stack.belief import LEARNERS
-from askwise.stack.inference import head_sizes
-from askwise.stack.trees import TreeArrays
+from askwise.stack.checks import check_numbers
 
-MOST_DEPTH = 64  # of trees
 MATRICES = {"family/calibration", "family/linear.main", "family/linear.by_set", "loss", "costs/member", "costs/sources"}
-
-
-def must(holds: bool, words: str) -> None:
-    if not holds:
-        raise StateError(f"its contents fail a check: {words}")
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
@@ -92,74 +83,6 @@ def check_network(weights: Arrays, schema: Schema, i: int) -> None:
     inputs, outputs = weights["encoder.0.weight"].shape[1], weights["head.weight"].shape[0]
     if (inputs, outputs) != (len(schema.columns) + schema.n_tests, 1 + schema.n_actions):
         raise StateError(f"the network of point {i} does not fit its {schema.n_tests} tests and {schema.n_classes} classes")
-
-
-def check_stack(weights: Arrays, schema: Schema) -> None:
-    """The learners and heads of a stack: whatever its trees say, each look-up stays within their arrays."""
-    F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
-    for name in ("prior", "shift"):
-        must(weights[name].shape == (K,), "the class frequencies fit the classes")
-    learners = [name for name in LEARNERS if f"weight.{name}" in weights]
-    must(bool(learners) and all(weights[f"weight.{name}"].shape == (3,) for name in learners), "each learner has its weights")
-    if "trees" in learners:
-        trees = TreeArrays.of(
-            {name.removeprefix("trees."): value for name, value in weights.items() if name.startswith("trees.")}
-        )
-        n, index = len(trees.column), (trees.column, trees.child, trees.root, trees.output)
-        must(all(x.dtype.kind == "i" and x.ndim == 1 for x in index), "trees are made of whole numbers")
-        must(len({len(x) for x in trees[:4]}) == 1 and len(trees.root) == len(trees.output) > 0, "the arrays of the trees fit")
-        most = (2 * C - 1, n - 2, n - 1, K - 1)  # the right child is the one after the left
-        inside = all(bool((x >= 0).all()) for x in index) and all(
-            int(x.max()) <= m + (x is trees.child) for x, m in zip(index, most, strict=True)
-        )
-        must(inside, "the trees stay within their nodes")
-        must(weights["trees.depth"].shape == (1,) and 0 <= trees.depth <= MOST_DEPTH, f"trees have at most {MOST_DEPTH} levels")
-        leaf = trees.child == np.arange(n)
-        must(bool((trees.child < n - 1)[~leaf].all()) and bool(np.isposinf(trees.threshold[leaf]).all()), "leaves end a tree")
-        must(_are_trees(trees, leaf), "each node belongs to one tree, none of which is deeper than is said")
-    if "linear" in learners:
-        must(weights["linear.main"].shape == (C + F, K) and weights["linear.bias"].shape == (K,), "the linear model fits")
-        must("linear.by_set" not in weights or weights["linear.by_set"].shape == (F, C * K), "the linear model fits its sets")
-    if "networks" in learners:
-        shown = [weights[f"networks.{kind}.source"] for kind in ("bins", "sines") if f"networks.{kind}.source" in weights]
-        must(all(x.dtype.kind == "i" and bool(((x >= 0) & (x < C)).all()) for x in shown), "networks look at columns that exist")
-        must(
-            all(
-                len(value) == len(weights[f"{name.rsplit('.', 1)[0]}.source"])
-                for name, value in weights.items()
-                if name.startswith(("networks.bins.", "networks.sines."))
-            ),
-            "the features of the networks fit",
-        )
-        check_layers(weights, "networks.", C + sum(map(len, shown)) + F, K)
-    check_layers(weights, "heads.", *head_sizes(schema))
-
-
-def _are_trees(trees: TreeArrays, leaf: Bools) -> bool:
-    """Whether each node is reached once from the roots, level by level."""
-    level, reached = trees.root, [trees.root]
-    for _ in range(trees.depth):
-        inner = level[~leaf[level]]
-        level = np.concatenate([trees.child[inner], trees.child[inner] + 1])
-        reached.append(level)
-        if sum(map(len, reached)) > len(leaf):
-            return False
-    return bool(leaf[level].all()) and np.array_equal(np.sort(np.concatenate(reached)), np.arange(len(leaf)))
-
-
-def check_layers(weights: Arrays, name: str, inputs: int, outputs: int) -> None:
-    """Networks side by side: each layer fits the one before it."""
-    layers = [key for key in weights if key.startswith(name) and key.removeprefix(name)[0].isdigit()]
-    depth = len(layers) // 2
-    must(
-        1 < depth < MOST_DEPTH and set(layers) == {f"{name}{i}.{p}" for i in range(depth) for p in ("weight", "bias")},
-        "layers are complete",
-    )
-    shapes = [weights[f"{name}{i}.weight"].shape for i in range(depth)]
-    must(all(a[2] == b[1] for a, b in pairwise(shapes)) and len({shape[0] for shape in shapes}) == 1, "layers fit each other")
-    must((shapes[0][1], shapes[-1][2]) == (inputs, outputs), "the networks fit the tests and classes")
-    biases = [weights[f"{name}{i}.bias"].shape for i in range(depth)]
-    must(biases == [(shape[0], 1, shape[2]) for shape in shapes], "layers fit their biases")
 
 
 def check(model: LearnedModel) -> None:
@@ -240,9 +163,7 @@ def _rehearse(model: LearnedModel) -> None:
     # points of a family that differ only in their limits are the same network
     different = model.points[1:] if shared is None else {(p.lam, p.prefix, p.breadth, p.tests): p for p in model.points}.values()
     for point in different:
-        for name, weights in (shared or point.weights or {}).items():
-            fine = np.isfinite(weights) | (np.isposinf(weights) & (name == "trees.threshold"))  # of leaves it is infinite
-            must(weights.dtype.kind in "fiu" and bool(fine.all()), "weights are numbers")
+        check_numbers(shared or point.weights or {})
         q = model.arm(point).values(state)
         must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
     model.belief(problem, model.rollout(problem))

@@ -49,15 +49,23 @@ def check(algorithm: Any, config: Any, engine: Any) -> None:
         raise InputError(f"config is a {type(config).__name__}; for algorithm {algorithm!r} it must be a {names}")
 
 
-def chosen(algorithm: str, problem: Problem, config: Any, network: Any) -> str:
+def chosen(algorithm: str, rows: int, tests: int, config: Any, network: Any) -> str:
     """The algorithm that 'auto' stands for: the one whose settings are given; else the stack for tables, and the family where
     there are many tests, as in pictures, very many rows, or a network of the user's own."""
     if algorithm != "auto":
         return algorithm
     if config is not None:
         return "stack" if isinstance(config, StackConfig) else "family"
-    small = problem.schema.n_tests <= STACK_TESTS and len(problem) <= STACK_ROWS
+    small = tests <= STACK_TESTS and rows <= STACK_ROWS
     return "stack" if network is None and small else "family"
+
+
+def learns_from_all(algorithm: str, config: Any, network: Any, rows: int, apart: int, tests: int) -> bool:
+    """Whether rows that are kept apart from so many others are learned from, too."""
+    if chosen(algorithm, rows, tests, config, network) != "stack":
+        return False
+    settings: StackConfig = config or StackConfig.for_size(rows, tests)
+    return settings.cross_fits(rows + apart)
 
 
 def learn(
@@ -66,7 +74,7 @@ def learn(
     """Trains so many times and keeps the best on validation rows. `options`: those that all algorithms' `run` have, such as
     `encoder`, `time_limit`, `callback`, `resume` and `save`, and for the stack `engine` and `n_jobs`."""
     callback, resume = options.get("callback"), options.get("resume")
-    algorithm = chosen(algorithm, problem, config, options.get("encoder"))
+    algorithm = chosen(algorithm, len(problem), problem.schema.n_tests, config, options.get("encoder"))
     if algorithm == "stack" and options.pop("encoder", None) is not None:
         raise InputError("a network of your own is given, which algorithm 'stack' has no place for; leave algorithm= out")
     if algorithm != "stack":  # it has one network, which learns here

@@ -7,6 +7,7 @@ config: settings of a training
 trees: boosted trees as arrays, without LightGBM
 belief: class probabilities from a stack of learners
 inference: a trained stack without torch: what each action is worth
+checks: what must hold for learners and heads that come from a file
 folds: which rows each member learns from
 states: which tests the states hold that learners see
 side_by_side: networks of equal size, trained together
@@ -19,7 +20,9 @@ held_out: beliefs of members that have not learned from a row
 pool: states with the beliefs in them and after each of some tests
 order: tests of the static order moved forward
 fixed_sets: for a hard budget the best set of tests for everybody
+checkpoint: what must hold for a checkpoint of a training
 train: a training, a step at a time
 measure: policies measured on rows that their members have not seen
+plan: how a time limit is shared out
 run: one training under the driver, and what it comes to
 """

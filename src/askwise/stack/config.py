@@ -118,6 +118,10 @@ class StackConfig(StateSettings):
     calibration_ridge: Amount = 1e-3
     """How strongly the calibration keeps to the forecasts as they are."""
 
+    def cross_fits(self, rows: int) -> bool:
+        """Whether, of so many rows, each is learned from by some members and measured by the others."""
+        return rows < self.few_rows
+
     @classmethod
     def quick(cls) -> StackConfig:
         """Settings for trying things out: a fit of a small table in seconds, which is not as good as it could be."""

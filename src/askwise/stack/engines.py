@@ -48,6 +48,7 @@ class Helped:
         self.lock, self.over, self.folder = threading.Lock(), threading.Event(), ExitStack()
         self.began: float | None = None
         self.done_here = 0
+        self.working = 1  # processes: this one, and helpers that have started
 
     def __call__(self, task: MemberTask, missing: Sequence[int]) -> dict[int, Arrays]:
         if self.began is None:
@@ -87,7 +88,7 @@ class Helped:
     def _next(self) -> tuple[int, float] | None:
         """The next member, for whoever asks, and its seconds."""
         with self.lock:
-            return (self.todo.pop(0), self.seconds(len(self.todo) + 1, self.jobs)) if self.todo else None
+            return (self.todo.pop(0), self.seconds(len(self.todo) + 1, self.working)) if self.todo else None
 
     def _help(self, task: MemberTask, path: Path) -> None:
         """In a thread: starts a helper, and gives it one member after the other."""
@@ -102,12 +103,15 @@ class Helped:
                     write_whole(path, task.pack())
                 self.helpers.append(helper := Helper(*IMPORTS))
             helper.wait()
+            with self.lock:
+                self.working += 1
             while (job := self._next()) is not None:
                 self.ready.put((job[0], from_bytes(helper.run(fitted_as_bytes, str(path), *job))))
         except Exception:  # whatever it was that went wrong: the member is fitted here, and here an error is told
             if job is not None:
                 with self.lock:
                     self.todo.insert(0, job[0])
+                    self.working -= 1
         finally:
             if helper is not None:
                 helper.close()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -37,8 +38,8 @@ class HeldOutBeliefs:
         """Values, 0 where they are not known, and the mask."""
         return np.where(self.problem.schema.by_column(mask), self.problem.X[row], np.float32(0)), mask
 
-    def fitted_weights(self, row: Ints, mask: Bools) -> Arrays:
-        """How much each learner counts, learned on these states."""
+    def logits(self, row: Ints, mask: Bools) -> dict[str, Doubles]:
+        """B, K of each learner, by members that have not seen the rows."""
         alike = {f"weight.{name}": np.zeros(3) for name in LEARNERS}
         logits = [np.empty((len(row), self.problem.schema.n_classes)) for _ in LEARNERS]
         for k in range(self.folds.members):
@@ -46,9 +47,17 @@ class HeldOutBeliefs:
             belief = StackedBelief({**self.common, **self.members[k], **alike}, self.problem.schema.owner, np.float64)
             for own, z in zip(logits, belief.logits(*self.inputs(row[which], mask[which])), strict=True):
                 own[which] = z
-        named, labels, shift = dict(zip(LEARNERS, logits, strict=True)), self.problem.labels[row], self.common["shift"]
-        fitted = fit_weights(named, self.common["prior"], held_share(mask, float), labels, self._weight(row), shift)
+        return dict(zip(LEARNERS, logits, strict=True))
+
+    def fitted_weights(self, row: Ints, mask: Bools) -> Arrays:
+        """How much each learner counts, learned on these states."""
+        logits, labels, shift = self.logits(row, mask), self.problem.labels[row], self.common["shift"]
+        fitted = fit_weights(logits, self.common["prior"], held_share(mask, float), labels, self._weight(row), shift)
         return {f"weight.{name}": value for name, value in fitted.items()}
+
+    def comparison(self, rows: int, rng: np.random.Generator) -> Callable[[Bools], Doubles]:
+        """By which sets of tests (F) are compared: what is lost in each of so many rows when they are held."""
+        return partial(self.log_losses, np.sort(rng.permutation(self.folds.held_out)[:rows]))
 
     def log_losses(self, rows: Ints, held: Bools) -> Doubles:
         """Of each row when these tests (F) are held, times its weight; classes count by what is at stake in them."""

@@ -6,6 +6,8 @@ undoes that in the logits.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import torch
 from torch.nn import functional
@@ -20,8 +22,13 @@ from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import from_lightgbm
 
 HELD_OUT_STATES = 6_000  # on which it is seen when trees are enough
-TREE_TIME = 0.4  # of the time of a member; networks take the rest
+TREE_TIME, LINEAR_TIME = 0.35, 0.25  # of the time of a member; networks take the rest
 LINEAR_STATES = 20_000  # from which the linear model is learned, at most
+LINEAR_ROUNDS, FEWEST_EVALUATIONS = 80, 5  # of L-BFGS; and how often it computes its loss however short the time
+
+
+class TimeOver(Exception):
+    """There is no time for another evaluation."""
 
 
 def fit_member(
@@ -36,19 +43,24 @@ def fit_member(
     seconds: float,
 ) -> Arrays:
     """All learners of one member of a stack, from the rows that it learns from; the others tell when to stop. The result depends
-    on nothing else, so that members can be fitted anywhere, in any order. features: how networks see columns, see `networks`."""
-    trees = fit_trees(maker, learned, held_out, config, members, seed, threads, TREE_TIME * seconds)
+    on nothing else, so that members can be fitted anywhere, in any order. features: how networks see columns, see `networks`.
+    `reached` in the result: how much of its schedule each learner had time for."""
+    ends = time.monotonic() + seconds
+    trees, of_trees = fit_trees(maker, learned, held_out, config, members, seed, threads, TREE_TIME * seconds)
     with own_torch(seed):
-        linear = fit_linear(maker, learned, config, seed)
-        networks = fit_networks(maker, learned, held_out, features, config, seed, (1 - TREE_TIME) * seconds)
+        linear, of_linear = fit_linear(maker, learned, config, seed, LINEAR_TIME * seconds)
+        left = ends - time.monotonic()
+        networks, of_networks = fit_networks(maker, learned, held_out, features, config, seed, left)
     parts = {"trees": trees, "linear": linear, "networks": networks}
-    return {f"{kind}.{name}": value for kind, part in parts.items() for name, value in part.items()}
+    arrays = {f"{kind}.{name}": value for kind, part in parts.items() for name, value in part.items()}
+    return {**arrays, "reached": np.array([of_trees, of_linear, of_networks], np.float32)}
 
 
 def fit_trees(
     maker: StateMaker, learned: Ints, held_out: Ints, config: StackConfig, members: int, seed: int, threads: int, seconds: float
-) -> Arrays:
-    """Boosted trees of any set of tests, as arrays."""
+) -> tuple[Arrays, float]:
+    """Boosted trees of any set of tests, as arrays, and how much of their rounds there was time for."""
+    began = time.monotonic()
     problem, rng, K = maker.problem, np.random.default_rng(seed), maker.problem.schema.n_classes
     weight, y, outputs = row_weights(problem), problem.labels, 1 if K == 2 else K
     parts = []
@@ -63,7 +75,7 @@ def fit_trees(
         parts[0],
         parts[1],
         K,
-        seconds=seconds,
+        seconds=max(seconds - (time.monotonic() - began), 0.0),
         seed=seed,
         threads=threads,
         rounds=rounds,
@@ -71,11 +83,12 @@ def fit_trees(
         min_data_in_leaf=least,
         **tree,
     )
-    return from_lightgbm(fitted.model, len(problem.schema.columns), K).arrays()
+    return from_lightgbm(fitted.model, len(problem.schema.columns), K).arrays(), fitted.reached
 
 
-def fit_linear(maker: StateMaker, learned: Ints, config: StackConfig, seed: int) -> Arrays:
-    """A softmax regression on states of any set of tests, by L-BFGS with a ridge."""
+def fit_linear(maker: StateMaker, learned: Ints, config: StackConfig, seed: int, seconds: float) -> tuple[Arrays, float]:
+    """A softmax regression on states of any set of tests, by L-BFGS with a ridge, and how much of it there was time for."""
+    ends = time.monotonic() + seconds
     problem, rng, schema = maker.problem, np.random.default_rng(seed), maker.problem.schema
     F, C, K = schema.n_tests, len(schema.columns), schema.n_classes
     row = some_of(learned, LINEAR_STATES, rng)
@@ -91,10 +104,15 @@ def fit_linear(maker: StateMaker, learned: Ints, config: StackConfig, seed: int)
     coefficients = [torch.zeros(C + F, K), torch.zeros(K), torch.zeros(F * C if by_set else 0, K)]
     for part in coefficients:
         part.requires_grad_()
-    optimiser = torch.optim.LBFGS(coefficients, max_iter=80, history_size=10, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS(coefficients, max_iter=LINEAR_ROUNDS, history_size=10, line_search_fn="strong_wolfe")
     ridge = config.ridge / len(np.unique(row))
 
+    best, totals = coefficients, list[float]()
+
     def loss() -> torch.Tensor:
+        nonlocal best
+        if len(totals) >= FEWEST_EVALUATIONS and time.monotonic() > ends:
+            raise TimeOver
         optimiser.zero_grad()
         logits = main @ coefficients[0] + coefficients[1]
         if pairs is not None:
@@ -102,14 +120,22 @@ def fit_linear(maker: StateMaker, learned: Ints, config: StackConfig, seed: int)
         nats = (weight * functional.cross_entropy(logits, labels, reduction="none")).sum()
         total = nats + ridge * (coefficients[0].square().sum() + 2 * coefficients[2].square().sum())
         total.backward()  # type: ignore[no-untyped-call]
+        totals.append(total.item())
+        if totals[-1] == min(totals):  # in the middle of a line search the last ones may be bad
+            best = [part.detach().clone() for part in coefficients]
         return total
 
-    optimiser.step(loss)  # type: ignore[no-untyped-call]
-    main_weights, bias, pair_weights = (part.detach().numpy() for part in coefficients)
+    reached = 1.0
+    try:
+        optimiser.step(loss)  # type: ignore[no-untyped-call]
+        best = coefficients
+    except TimeOver:
+        reached = min(len(totals) / LINEAR_ROUNDS, 0.99)
+    main_weights, bias, pair_weights = (part.detach().numpy() for part in best)
     arrays: dict[str, Array] = {"main": main_weights, "bias": bias}
     if by_set:
         arrays["by_set"] = pair_weights.reshape(F, C * K)
-    return arrays
+    return arrays, reached
 
 
 def shift(problem: Problem) -> Array:

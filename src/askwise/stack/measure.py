@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +15,7 @@ from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Array, Doubles, Ints
 from askwise.core.episode import by_row, measure, rollout, tally
 from askwise.core.measures import Measure, Tally
-from askwise.core.problem import Problem
+from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import hash_cases, some_rows
 from askwise.evaluation import Report
 from askwise.family.calibration import Followed
@@ -28,6 +30,8 @@ from askwise.stack.inference import Believe, Stack
 
 MOST_REMEMBERED = 3_000_000  # beliefs
 LEAST_USED = 0.5  # share of what its members pay that a policy must pay, to be the one that was measured
+FEWEST_COST_ROWS = 100  # on which costs are measured however short the time
+PROBED = 50  # rows by which the pace is known
 
 
 class StackCandidate(NamedTuple):
@@ -118,6 +122,11 @@ class HeldOut:
             breadth = breadths[-1 - i % len(breadths)]
             yield [Followed(member.values(lam, breadth=breadth), cap, own) for member, own in parts if len(own)]
 
+    def only(self, rows: Ints) -> HeldOut:
+        """The same with these rows alone."""
+        parts = [(member, np.intersect1d(own, rows)) for member, own in self.parts]
+        return HeldOut(self.problem, [(member, own) for member, own in parts if len(own)])
+
     def report(self, point: Point, limit: int | None) -> Report:
         """What a point of the frontier comes to, case by case, on all of these rows."""
         done = [rollout(self.problem, member.follow(point), limit, own, beliefs=True) for member, own in self.parts]
@@ -125,8 +134,13 @@ class HeldOut:
         return Report(self.problem.take(rows), replace(whole, row=np.arange(len(rows))))
 
 
+def caps_for(schema: Schema, scale: Scale, extra: int | None, measuring: MeasuringConfig) -> list[int]:
+    """Hard budgets that are measured, and an extra one."""
+    return sorted({*caps_of(schema, scale, measuring), *([extra] if extra else [])})
+
+
 def candidates_for(
-    problem: Problem, stack: Stack, caps: Sequence[int], sets: Mapping[int, tuple[int, ...]], measuring: MeasuringConfig
+    problem: Problem, stack: Stack, extra: int | None, sets: Mapping[int, tuple[int, ...]], measuring: MeasuringConfig
 ) -> list[StackCandidate]:
     """Prefixes of the order; tradeoffs at every breadth; hard budgets, with the order and with several tradeoffs; and `sets` of
     tests by what they cost."""
@@ -136,7 +150,7 @@ def candidates_for(
     tries = [StackCandidate(0.0, k, None, 1) for k in sorted({0, *lengths_of(problem, order, 20)})]
     tries += [StackCandidate(lam, None, None, breadth) for breadth in breadths for lam in grid.tolist()]
     tries += [StackCandidate(0.0, len(tests), cost, 1, tests) for cost, tests in sets.items()]
-    for cap in caps:
+    for cap in caps_for(problem.schema, scale, extra, measuring):
         tries.append(StackCandidate(0.0, F, cap, 1))
         tries += [StackCandidate(0.0, None, cap, breadth) for breadth in breadths]
         middle = np.geomspace(scale.low, scale.high, measuring.cap_lams + 2)[1:-1].tolist()
@@ -154,6 +168,14 @@ def best_of_each_kind(points: Sequence[Point]) -> list[int]:
     return sorted(best | {max(everything, key=lambda i: points[i].prefix or 0)})
 
 
+class MeasuredPoints(NamedTuple):
+    """What the final measurement gave."""
+
+    measured: list[Point]  # those without a hard budget
+    kept: list[Point]  # those that some budget could follow, by rising cost
+    rows: Ints  # on which they were measured
+
+
 @dataclass(eq=False)
 class StackFrontier:
     """The measurement at the end: everything on some rows, and what could be followed or compared with on all others."""
@@ -164,13 +186,13 @@ class StackFrontier:
     seed: int
     measuring: MeasuringConfig
 
-    def points(self, seconds_left: Callable[[], float]) -> tuple[list[Point], list[Point]]:
-        """Those that were measured without a hard budget, and those that some budget could follow, by rising cost; on as many
-        rows as the time allows."""
+    def points(self, seconds_left: Callable[[], float]) -> MeasuredPoints:
+        """On as many rows as the time allows."""
         rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
         costs = self.held_out.problem.schema.costs
         work = GrowingMeasurement(costs, [partial(self.held_out.tally, c) for c in self.candidates], rows)
-        work.go_on(self.measuring.fewest_rows, range(len(self.candidates)))
+        every_one = range(len(self.candidates))
+        work.go_on(self.measuring.fewest_rows, every_one)
         at_once = next(i for i, c in enumerate(self.candidates) if c.prefix == 0)
 
         def following(which: Sequence[int]) -> list[int]:
@@ -180,30 +202,44 @@ class StackFrontier:
             on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], slack)
             return sorted({which[i] for i in (*on.tolist(), *best_of_each_kind(points))} | {at_once})
 
-        left = following(range(len(self.candidates)))
+        left = following(every_one)
+        cost_pace = self._cost_pace([self.candidates[i] for i in left]) if seconds_left() < math.inf else 0.0  # seconds for a row
         while work.used < len(rows):
-            pace = self.measuring.safety * sum(work.paces[i] for i in left)  # seconds for a row
+            # whoever reports on the points follows them once more on the rows that were measured
+            pace = self.measuring.safety * sum(work.paces[i] for i in left)
+            spare = cost_pace * self.measuring.first_rows + pace * work.used
             n = self.measuring.part_rows if work.used >= self.measuring.first_rows else self.measuring.first_rows - work.used
-            if seconds_left() < n * pace:
-                n = int(max(seconds_left(), 0.0) / pace)
+            if seconds_left() - spare < 2 * n * pace:
+                n = int(max(seconds_left() - spare, 0.0) / (2 * pace))
             if n < self.measuring.least_part_rows:
                 break
             work.go_on(n, left)
             left = following(left)
-        costed = {i: self._costed(self.candidates[i].point(work.measure(i))) for i in left}
+        cost_rows = self.measuring.first_rows
+        if cost_pace:
+            cost_rows = int(np.clip(seconds_left() / 2 / cost_pace, FEWEST_COST_ROWS, cost_rows))
+        costed = {i: self._costed(self.candidates[i].point(work.measure(i)), cost_rows) for i in left}
         points = {i: point for i, point in costed.items() if point is not None}
         every = list(points.values())
         on = useful([p.cost for p in every], [-p.loss for p in every], [self._most(p) for p in every])
         kept = sorted((every[i] for i in on.tolist() if every[i].prefix != 0), key=lambda p: (p.cost, -self._most(p)))
-        return [p for p in every if p.cap is None], [points[at_once], *kept]
+        return MeasuredPoints([p for p in every if p.cap is None], [points[at_once], *kept], rows[: work.used])
 
-    def _costed(self, point: Point) -> Point | None:
+    def _cost_pace(self, candidates: Sequence[StackCandidate]) -> float:
+        """Seconds for a row in which `_costed` looks at all of these, at most: as if each bought what the dearest buys."""
+        problem = self.held_out.problem
+        everything = max(candidates, key=lambda c: c.prefix or 0)
+        began, rows = time.monotonic(), some_rows(len(problem), PROBED, self.seed)
+        measure(problem, self.stack.policy(everything.lam, everything.prefix), None, rows)
+        return (time.monotonic() - began) / len(rows) * len(candidates)
+
+    def _costed(self, point: Point, n: int) -> Point | None:
         """The point with a cost that is not below what the policy that is used costs on rows of the fit: all members together
         are less sure than each of them, and buy more. What is paid needs no labels. None where the policy that is used hardly
         buys what the members bought: then it is not the one that was measured."""
         problem = self.held_out.problem
         limit = self.stack.limit(problem.schema.costs, point.prefix, point.cap)
-        rows = some_rows(len(problem), self.measuring.first_rows, self.seed)
+        rows = some_rows(len(problem), n, self.seed)
         used = measure(problem, self.stack.follow(point), limit, rows)
         if used.cost < LEAST_USED * point.cost:
             return None

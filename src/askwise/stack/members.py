@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -72,14 +72,14 @@ class MemberTask:
 class MemberTime:
     """Seconds for each member, where all that are left have so many together."""
 
-    def __init__(self, total: float = math.inf) -> None:
-        self.total = total
+    def __init__(self, total: Callable[[], float] = lambda: math.inf) -> None:
+        self.total = total  # asked when the first of them begins
         self.ends: float | None = None
 
     def __call__(self, left: int, at_once: int) -> float:
         """left: members that nobody has begun yet."""
-        if self.ends is None:  # with the first of them the time begins
-            self.ends = time.monotonic() + self.total
+        if self.ends is None:
+            self.ends = time.monotonic() + self.total()
         return min(max(self.ends - time.monotonic(), 0.0) / math.ceil(left / at_once), NO_LIMIT)
 
 

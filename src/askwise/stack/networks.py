@@ -60,6 +60,7 @@ class NetworkTraining:
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=config.network_rate, weight_decay=config.network_decay, fused=True
         )
+        self.reached = 0.0  # how much of the steps there was time for
         self.held_out = some_of(held_out, HELD_OUT_STATES, self.rng)
         self.held_out_inputs = self._inputs(self.held_out, maker.masks(self.held_out, self.rng)).expand(M, -1, -1)
 
@@ -81,6 +82,7 @@ class NetworkTraining:
                 if log_loss < least:
                     least, best = log_loss, {name: value.clone() for name, value in self.mean.state_dict().items()}
                 if over >= 1 or log_loss > WORSE * least:
+                    self.reached = step / steps if over >= 1 else 1.0
                     break
         self.mean.load_state_dict(best)
         return least
@@ -111,20 +113,22 @@ class NetworkTraining:
 
 def fit_networks(
     maker: StateMaker, learned: Ints, held_out: Ints, features: Arrays, config: StackConfig, seed: int, seconds: float
-) -> Arrays:
-    """Networks of any set of tests, as arrays."""
-    training = NetworkTraining(maker, learned, held_out, features, config, seed)
-    training.run(config.network_steps, seconds)
-    return training.arrays()
+) -> tuple[Arrays, float]:
+    """Networks of any set of tests, as arrays, and how much of their steps there was time for."""
+    ends, training = time.monotonic() + seconds, NetworkTraining(maker, learned, held_out, features, config, seed)
+    training.run(config.network_steps, ends - time.monotonic())
+    return training.arrays(), training.reached
 
 
 def choose_features(maker: StateMaker, learned: Ints, held_out: Ints, config: StackConfig, seed: int, seconds: float) -> Arrays:
     """How columns are shown, by a short training each way."""
     steps, least, best = max(1, config.network_steps // config.network_trial), np.inf, {}
     for rich in (False, True):
+        ends = time.monotonic() + seconds / 2
         features = features_of(maker.problem, config, rich)
         trial = config.but(networks=1)
-        log_loss = NetworkTraining(maker, learned, held_out, features, trial, seed).run(steps, seconds / 2)
+        training = NetworkTraining(maker, learned, held_out, features, trial, seed)
+        log_loss = training.run(steps, ends - time.monotonic())
         if log_loss < least:
             least, best = log_loss, features
     return best

@@ -44,14 +44,18 @@ def refined(order: Ints, costs: CostFunction, lost: Callable[[Bools], Doubles], 
         each: Doubles = np.diff(cost) / max(int(cost[-1]), 1) @ (at[:-1] + at[1:]) / 2
         return each
 
+    if seconds <= 0:
+        return paid_ones_early(order, costs)
     now = area(order)
     for _ in range(SWEEPS):
         moved = False
         for j in range(1, first):
-            if time.monotonic() > ends:
-                return paid_ones_early(order, costs)
             tries = [np.insert(np.delete(order, j), i, order[j]) for i in range(j)]
-            areas = [area(each) for each in tries]
+            areas = []
+            for each in tries:
+                if time.monotonic() > ends:
+                    return paid_ones_early(order, costs)
+                areas.append(area(each))
             best = int(np.argmin([a.mean() for a in areas]))
             gain = now - areas[best]
             if gain.mean() > ERRORS * gain.std() / len(gain) ** 0.5:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
 from askwise.family import calibration
-from askwise.family.candidates import caps_of
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import area_of
 from askwise.frontier.point import Point
@@ -27,8 +27,9 @@ from askwise.stack.engines import member_fitting
 from askwise.stack.fixed_sets import fixed_sets
 from askwise.stack.folds import Folds, joined
 from askwise.stack.inference import Stack
-from askwise.stack.measure import HeldOut, RememberedBeliefs, StackCandidate, StackFrontier, candidates_for
+from askwise.stack.measure import HeldOut, RememberedBeliefs, StackCandidate, StackFrontier, candidates_for, caps_for
 from askwise.stack.members import MemberTime
+from askwise.stack.plan import TimePlan, cut_short, reached
 from askwise.stack.train import StackTrainer
 from askwise.training.checkpoint import TrainingState
 from askwise.training.checkpoint_checks import order_of, same_run, seconds_before, taking_over
@@ -36,12 +37,10 @@ from askwise.training.driver import Clock, drive
 from askwise.training.progress import telling
 from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResult
 
-ORDER_TIME, REFINING_TIME = 0.08, 0.04  # shares of a time limit: the static order, and moving its tests forward
-MEMBER_TIME, TRIAL_TIME = 0.3, 0.04  # all members, and the trial of how their networks see columns
-SETS_TIME = 0.04  # sets for hard budgets
-POOL_TIME, VALUE_TIME = 0.06, 0.17  # the beliefs of the first states of the pool, and the value heads
 MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
-INTERIM_ROWS = 300
+HURRIED = MEASURING.but(caps=4, test_caps=2, cap_lams=1, final_lams=8, fewest_rows=100)  # where that would take too long
+INTERIM_ROWS, INTERIM_TRIES = 300, 8  # rows and policies of an interim measurement
+SETS_TIME = 0.1  # of what is left, for sets of tests
 HURRIED_ROWS = 100  # that calibrate forecasts where there is a time limit
 
 
@@ -51,19 +50,21 @@ class StackTraining:
     def __init__(self, trainer: StackTrainer, rows: Problem, clock: Clock, tell: Callable[[str], None]) -> None:
         self.trainer, self.rows, self.clock, self.tell = trainer, rows, clock, tell
         self.records: list[InterimMeasurement] = []
-        self.values_since: float | None = None
+        self.plan = TimePlan(clock)
+        trainer.seconds = self.plan.seconds
+        self.values_begin: tuple[float, float, float] | None = (
+            None  # when, how much was done before, and the seconds for the rest
+        )
 
     @property
     def finished(self) -> bool:
-        return self.trainer.finished
+        return self.trainer.finished or self.trainer.done >= 1
 
     def advance(self) -> InterimMeasurement | None:
         trainer, before = self.trainer, (self.trainer.ready, self.trainer.grown)
         if self.clock.limit is not None and len(trainer.pool.row):
-            self.values_since = self.clock.seconds if self.values_since is None else self.values_since
-            trainer.done = (self.clock.seconds - self.values_since) / (VALUE_TIME * self.clock.limit)
+            trainer.done = self._done()
         if trainer.done >= 1:
-            trainer.step = trainer.config.value_steps
             return None
         trainer.advance()
         if not trainer.ready:
@@ -71,22 +72,38 @@ class StackTraining:
             self.tell(f"learning the classes from any set of tests, {done}")
         return self.measure() if before != (trainer.ready, trainer.grown) else None
 
+    def _done(self) -> float:
+        """How much of the value steps is over, by time."""
+        if self.values_begin is None:
+            self.values_begin = self.clock.seconds, self.trainer.done, self.plan.seconds("values")
+        began, before, seconds = self.values_begin
+        return min(before + (1 - before) * (self.clock.seconds - began) / max(seconds, 1e-3), 1.0)
+
     def measure(self) -> InterimMeasurement | None:
         """Some tradeoffs, and everything, on some rows."""
-        trainer = self.trainer
+        trainer, began = self.trainer, self.clock.seconds
         if not trainer.ready or (self.records and self.records[-1].step == trainer.step and trainer.step):
             return None
         held_out, scale, F = held_out_rows(trainer, self.rows), trainer.scale, trainer.schema.n_tests
         rows = held_out.rows[some_rows(len(held_out.rows), INTERIM_ROWS, trainer.seed)]
         tries = [StackCandidate(0.0, k, None, 1) for k in (0, F)]
         breadth = DESIGN.breadths_for(F)[-1]
-        tries += [StackCandidate(lam, None, None, breadth) for lam in np.geomspace(scale.high, scale.low, 6).tolist()]
+        tries += [
+            StackCandidate(lam, None, None, breadth) for lam in np.geomspace(scale.high, scale.low, INTERIM_TRIES - 2).tolist()
+        ]
         costs = trainer.schema.costs
         points = [c.point(held_out.tally(c, rows).measure(costs)) for c in tries]
         least = min(points, key=lambda p: (p.loss, p.cost))
         record = InterimMeasurement(trainer.step, trainer.progress, least.lam, None, least.measure, area_of(points, scale))
         self.records.append(record)
+        self.plan.interim = self.clock.seconds - began
+        self.clock.reserved = self.plan.reserved
         return record
+
+    @property
+    def seconds_each(self) -> float:
+        """That a policy takes on the rows of an interim measurement; infinite before the first."""
+        return math.inf if self.plan.interim is None else self.plan.interim / INTERIM_TRIES
 
     def why_stop(self) -> str | None:
         return None
@@ -121,7 +138,7 @@ def run(
     # where there are too few to keep some apart, validation rows are the same ones
     rows = problem if validation.fingerprint == problem.fingerprint else joined(problem, validation.with_loss(problem.loss))
     config = config or StackConfig.for_size(len(rows), problem.schema.n_tests)
-    few = len(rows) < config.few_rows or rows is problem
+    few = config.cross_fits(len(rows)) or rows is problem
     n = max(2, min(config.folds, len(rows) // 4))
     folds = Folds.across(rows.labels, n, seed) if few else Folds.apart(len(problem), validation.labels)
     filled = missingness.go_with_class(problem)
@@ -130,7 +147,8 @@ def run(
     tell = telling(callback)
     if resume is None:
         tell("looking for an order of the tests")
-        order = elimination_order(learn, seed, threads=threads, seconds=None if time_limit is None else ORDER_TIME * time_limit)
+        seconds = TimePlan(clock).seconds("order")
+        order = elimination_order(learn, seed, threads=threads, seconds=None if time_limit is None else seconds)
     else:
         order = order_of(resume[0], "order", problem.schema.n_tests)
     of_each = threads if n_jobs == 1 or folds.members == 1 else 1  # where members share the cores
@@ -140,13 +158,9 @@ def run(
         with taking_over():
             trainer.load(*resume)
             training.records = [InterimMeasurement.from_dict(record) for record in resume[1]["records"]]
-    clock.reserved = 0.0
-    seconds = math.inf if time_limit is None else MEMBER_TIME * time_limit * len(trainer.missing) / folds.members
-    if time_limit is not None:
-        trainer.trial_seconds, trainer.pool_seconds = TRIAL_TIME * time_limit, POOL_TIME * time_limit
-        trainer.order_seconds = REFINING_TIME * time_limit
-    with closing(member_fitting(engine, n_jobs, MemberTime(seconds))) as trainer.fitting:
-        stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
+    clock.reserved = training.plan.reserved
+    with closing(member_fitting(engine, n_jobs, MemberTime(partial(training.plan.seconds, "members")))) as trainer.fitting:
+        drive(training, clock, callback=callback, save=save, save_every=save_every)
         while not trainer.ready:  # however short the time
             trainer.advance()
     tell("measuring policies on held-out cases")
@@ -156,25 +170,31 @@ def run(
     trainer.common["calibration"] = calibration.fitted(rows, runs, config.calibration_ridge)
     stack = trainer.stack()
     cap = None if budget is None else budget.cap(problem.schema.costs)
-    caps = sorted({*caps_of(problem.schema, trainer.scale, MEASURING), *([cap] if cap else [])})
-    seconds = math.inf if time_limit is None else min(SETS_TIME * time_limit, clock.left / 4)
-    sets = fixed_sets(caps, trainer.order, problem.schema.costs, trainer.compared_sets(), seconds)
-    tries = candidates_for(rows, stack, caps, sets, MEASURING)
-    measured, kept = StackFrontier(held_out, remembering(stack), tries, seed, MEASURING).points(lambda: clock.left)
+    measuring = MEASURING
+    if measuring.safety * training.seconds_each * len(candidates_for(rows, stack, cap, {}, measuring)) > clock.left:
+        measuring = HURRIED
+    lost = trainer.beliefs.comparison(config.refining_rows, trainer.rng)
+    caps = caps_for(problem.schema, trainer.scale, cap, measuring)
+    sets = fixed_sets(caps, trainer.order, problem.schema.costs, lost, SETS_TIME * clock.left)
+    tries = candidates_for(rows, stack, cap, sets, measuring)
+    final = StackFrontier(held_out, remembering(stack), tries, seed, measuring).points(lambda: clock.left)
+    learners = [member["reached"] for member in trainer.members]
+    values = trainer.step / config.value_steps
 
     def policy(point: Point) -> Policy:
         return stack.follow(point if point.prefix is None else replace(point, lam=trainer.scale.high))
 
     return TrainingResult(
-        points=tuple(kept),
-        measured=tuple(measured),
+        points=tuple(final.kept),
+        measured=tuple(final.measured),
         history=tuple(training.records),
-        stopped=stopped,
+        stopped="end of the schedule" if reached(learners, values) == 1 else "time limit",
         seconds=clock.seconds,
-        score=area_of(measured, trainer.scale),
+        score=area_of(final.measured, trainer.scale),
         policy=policy,
         shared=stack,
-        held_out=held_out.report if few else None,
+        doubt=cut_short(learners, values, time_limit),
+        held_out=held_out.only(final.rows).report if few else None,
         measured_on="cases, each held out in turn" if few else VALIDATION,
     )
 

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
 from askwise.family.losses import Outcome
 from askwise.family.states import LiveCases, Observation
+from askwise.stack.checkpoint import check_state
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.held_out import HeldOutBeliefs
@@ -44,7 +44,7 @@ from askwise.stack.side_by_side import SideBySide
 from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import TreeArrays, joined
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
-from askwise.training.checkpoint_checks import order_of, same_run
+from askwise.training.checkpoint_checks import same_run
 
 PROBED, FEWEST_STATES = 200, 1_000  # states whose beliefs are timed, and with which the pool begins however short the time
 WEIGHT_STATES = 20_000  # from which the weights of the learners are learned, about
@@ -88,8 +88,7 @@ class StackTrainer:
         self.task, self.fitting = MemberTask(self.maker, folds, config, seed, threads), fitting or OneByOne(MemberTime())
         self.loss = (problem.loss / problem.loss_scale).astype(np.float32)
         self.common: Arrays = {"prior": log_prior(problem), "shift": shift(problem), "calibration": uncalibrated()}
-        # for how networks see columns, for moving tests of the order, and for the beliefs of the pool
-        self.trial_seconds = self.order_seconds = self.pool_seconds = math.inf
+        self.seconds: Callable[[str], float] = lambda part: math.inf  # for a part of the training that begins now, see `plan`
         self.members: list[Arrays] = []  # the learners of each
         self.early: dict[int, Arrays] = {}  # and of members that were fitted before their turn
         self.refined = False
@@ -126,7 +125,7 @@ class StackTrainer:
         """How networks see columns, the learners of a member or several, the weights of the learners, the order, the pool, or a
         gradient step of the value heads."""
         if self.task.features is None:
-            self.task = self.task.with_features(self.trial_seconds)
+            self.task = self.task.with_features(self.seconds("trial"))
         elif len(self.members) < self.folds.members:
             self._fit_members()
         elif not self.ready:
@@ -135,7 +134,9 @@ class StackTrainer:
             self._refine_order()
         elif not len(self.pool.row):
             rows = self._pool_rows()
-            row = some_of(rows, self._affordable_states(rows), self.rng)
+            beliefs = 1 + min(self.config.successors, self.schema.n_tests)  # of a state, and after each of its tests
+            states = self._affordable_states(rows, self.config.pool_states, self.seconds("pool") / beliefs, self.beliefs)
+            row = some_of(rows, states, self.rng)
             self.pool.add(row, self.maker.masks(row, self.rng), None, self.rng)
         else:
             if self.progress * (self.config.growths + 1) >= self.grown + 1:
@@ -166,20 +167,17 @@ class StackTrainer:
         return HeldOutBeliefs(self.problem, self.folds, self.common, self.members)
 
     def _fit_weights(self) -> None:
-        row = some_of(self.folds.held_out, WEIGHT_STATES, self.rng)
+        rows, both = self.folds.held_out, 2  # as long as the logits takes what is learned from them, about
+        states = self._affordable_states(rows, WEIGHT_STATES, self.seconds("weights") / both, self.beliefs.logits)
+        row = some_of(rows, states, self.rng)
         mask = self.maker.masks(row, self.rng)
         with own_random_numbers(self):
             self.common |= self.beliefs.fitted_weights(row, mask)
 
     def _refine_order(self) -> None:
-        lost = self.compared_sets()
-        self._follow(refined(self.first_order, self.schema.costs, lost, self.config.refined_tests, self.order_seconds))
+        lost = self.beliefs.comparison(self.config.refining_rows, self.rng)
+        self._follow(refined(self.first_order, self.schema.costs, lost, self.config.refined_tests, self.seconds("moves")))
         self.refined = True
-
-    def compared_sets(self) -> Callable[[Bools], Doubles]:
-        """By which sets of tests are compared: what is lost in each of some rows when they are held."""
-        rows = np.sort(self.rng.permutation(self.folds.held_out)[: self.config.refining_rows])
-        return partial(self.beliefs.log_losses, rows)
 
     def _held_out_belief(self, row: Ints, mask: Bools) -> Floats:
         return self.beliefs(row, mask)
@@ -194,15 +192,14 @@ class StackTrainer:
             return self.rng.choice(rows, min(most, len(rows)), p=share / share.sum())
         return self.rng.permutation(rows)[:most]
 
-    def _affordable_states(self, rows: Ints) -> int:
-        """With how many states the pool begins: fewer where there is a time limit and beliefs take long."""
-        config, probe = self.config, rows[:PROBED]
-        if math.isinf(self.pool_seconds):
-            return config.pool_states
-        began = time.monotonic()
-        self._held_out_belief(probe, self.maker.masks(probe, self.rng))
-        each = (time.monotonic() - began) / len(probe) * (1 + min(config.successors, self.schema.n_tests))
-        return min(config.pool_states, max(FEWEST_STATES, int(self.pool_seconds / max(each, 1e-9))))
+    def _affordable_states(self, rows: Ints, most: int, seconds: float, compute: Callable[[Ints, Bools], Any]) -> int:
+        """For how many states of the rows this can be computed in the time."""
+        if math.isinf(seconds):
+            return most
+        probe, began = rows[:PROBED], time.monotonic()
+        compute(probe, self.maker.masks(probe, self.rng))
+        each = (time.monotonic() - began) / len(probe)
+        return min(most, max(FEWEST_STATES, int(seconds / max(each, 1e-9))))
 
     def _grow(self) -> None:
         """States that the present policies visit, at random tradeoffs and budgets, with some exploration."""
@@ -222,7 +219,7 @@ class StackTrainer:
                 steps = replay(self.problem, done.row, done.padded, done.length, cap)
                 visited.append((steps.cases.row, steps.cases.mask, steps.action - first))
         row, mask, taken = (np.concatenate([f[i] for f in visited]) for i in range(3))
-        most = config.pool_states if math.isinf(self.pool_seconds) else len(self.pool.row)
+        most = config.pool_states if math.isinf(self.seconds("pool")) else len(self.pool.row)
         pick = self.rng.permutation(len(row))[: most // 2]
         row, mask, taken = row[pick], mask[pick], taken[pick]
         self.sampler.take_free(self.problem, row, mask, np.zeros_like(mask))
@@ -373,21 +370,24 @@ class StackTrainer:
         }
         for k, learners in [*enumerate(self.members), *self.early.items()]:
             arrays |= {f"member/{k}/{name}": value for name, value in learners.items()}
-        arrays |= {f"common/{name}": value for name, value in self.common.items()}
+        weights = part(self.common, "weight.")  # what else the members have in common follows from the rows
+        arrays |= {f"weight/{name}": value for name, value in weights.items()}
         arrays |= {f"pool/{name}": value for name, value in self.pool.state().items()} if len(self.pool.row) else {}
         facts: dict[str, Any] = {"done": self.done, "grown": self.grown, "trial": self.task.features is not None}
-        facts |= {"members": len(self.members), "early": sorted(self.early), "refined": self.refined}
+        facts |= {"members": len(self.members), "early": sorted(self.early), "learners": sorted(weights), "refined": self.refined}
         return state_of(self, identity(self, "stack", self.problem, order=self.first_order.tolist()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Takes over what `state` handed out; the training goes on as if it had never stopped."""
-        same_run(facts.get("run"), self.state()[1]["run"])
+        here = self.state()
+        same_run(facts.get("run"), here[1]["run"])
+        check_state((arrays, facts), here, self.problem, self.folds, self.config)
         self.task = replace(self.task, features=part(arrays, "features/") if facts["trial"] else None)
         self.members = [part(arrays, f"member/{k}/") for k in range(facts["members"])]
         self.early = {k: part(arrays, f"member/{k}/") for k in facts["early"]}
-        self.common, self.done, self.grown = part(arrays, "common/"), facts["done"], facts["grown"]
-        self.refined = facts["refined"]
-        self._follow(order_of(arrays, "refined_order", self.schema.n_tests))
+        self.common |= {f"weight.{name}": value for name, value in part(arrays, "weight/").items()}
+        self.done, self.grown, self.refined = facts["done"], facts["grown"], facts["refined"]
+        self._follow(arrays["refined_order"])
         if pool := part(arrays, "pool/"):
             self.pool.load(pool)
         load_shared(self, arrays, facts)

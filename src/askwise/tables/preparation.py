@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.losses import scoring_rule
-from askwise.core.problem import Problem
+from askwise.core.problem import Problem, Schema
 from askwise.errors import InputError, RowError
 from askwise.tables.encoding import Encoding, schema_of
 from askwise.tables.external import answers, features, needed
@@ -42,6 +43,8 @@ class Preparation:
     scaling: str
     categorical: Any
     validation_fraction: float
+    # from the numbers of rows to learn from, of rows that are kept apart, and of tests: whether those are learned from, too
+    learns_from_all: Callable[[int, int, int], bool] = lambda rows, apart, tests: False
 
     def __call__(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Prepared:
         """X: a frame, or an array that is checked. Rows without a weight are left out; the others are split by the seed."""
@@ -53,8 +56,15 @@ class Preparation:
         classes = _classes(target, counted)
         train, validation = (counted[rows] for rows in _apart(target[counted], self.validation_fraction, seed))
         columns, categorical = features(self.external, X), listed(self.categorical)
-        encoding = Encoding.fit(columns, scaling=self.scaling, categorical=categorical, rows=train)
-        schema = schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
+
+        def encoded(rows: Ints) -> tuple[Encoding, Schema]:
+            """What there is to know of these rows, and the schema of it."""
+            encoding = Encoding.fit(columns, scaling=self.scaling, categorical=categorical, rows=rows)
+            return encoding, schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
+
+        encoding, schema = encoded(train)
+        if len(validation) and self.learns_from_all(len(train), len(validation), schema.n_tests):
+            encoding, schema = encoded(counted)  # so that all values that are learned from can be told in a session
         rule = scoring_rule(self.loss)
         everyone, masks = known_of(self.known, (len(X), schema.n_tests))
 

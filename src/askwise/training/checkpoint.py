@@ -61,6 +61,7 @@ def load_shared(trainer: TorchTrainer, arrays: Arrays, facts: dict[str, Any]) ->
     """Takes over what every trainer has. Its optimiser must be of the same parameters."""
     trainer.step, trainer.rng.bit_generator.state = facts["step"], facts["rng"]
     trainer.torch_rng = torch.from_numpy(arrays["torch_rng"].copy())
+    torch.Generator().set_state(trainer.torch_rng)  # torch refuses what is no state of random numbers
     for name, network in trainer.networks.items():
         load_weights(network, part(arrays, f"{name}/"))
     load_moments(trainer.optimiser, part(arrays, "optimiser/"))
@@ -86,10 +87,14 @@ def load_moments(optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
     for name, value in arrays.items():
         i, kind = name.split("/")
-        moment, expected = torch.from_numpy(value.copy()), () if kind == "step" else tuple(parameters[int(i)].shape)
+        moment, parameter = torch.from_numpy(value.copy()), parameters[int(i)]
+        expected = () if kind == "step" else tuple(parameter.shape)
         if value.shape != expected:
             should = f"shape {value.shape}, and should have {expected}"
             raise StateError(f"the checkpoint is damaged: 'optimiser/{name}' has {should}")
+        may_be = bool(torch.isfinite(moment).all()) and (kind == "exp_avg" or bool((moment >= 0).all()))
+        if not may_be or moment.dtype != (torch.float32 if kind == "step" else parameter.dtype):
+            raise StateError(f"the checkpoint is damaged: 'optimiser/{name}' holds numbers that cannot be")
         moments.setdefault(int(i), {})[kind] = moment
     if len({frozenset(own) for own in moments.values()}) > 1:
         raise StateError("the checkpoint is damaged: what its optimiser remembers is not complete")

@@ -11,6 +11,12 @@ from askwise.core.measures import Measure
 from askwise.errors import AskwiseError, StateError, quoted
 
 
+def intact(holds: bool, words: str) -> None:
+    """words: what is wrong with the checkpoint where this does not hold."""
+    if not holds:
+        raise StateError(f"the checkpoint is damaged: {words}")
+
+
 def same_run(stored: dict[str, Any] | None, here: dict[str, Any]) -> None:
     """A checkpoint must be of the very training that is to go on."""
     if not isinstance(stored, dict):

@@ -187,9 +187,10 @@ def test_a_training_that_was_cut_short_says_how_much_time_it_needs():
     assert cut_short([half, half], 0.25, 40.0) == (
         "the training reached 52 % of its schedule within 40 s; with about 2 min 40 s it would be complete"
     )
-    assert cut_short([half / 2, half / 2], 0.0, 40.0) == (
-        "the training reached 21 % of its schedule within 40 s; it takes 2 min 40 s or more to complete it"
-    )
+    for learners, values in ((half / 2, 0.0), (half / 100, 0.5)):  # too little to tell the pace by
+        assert cut_short([learners], values, 40.0).endswith(
+            " % of its schedule within 40 s; without a limit it would be complete"
+        )
 
 
 def test_whoever_fits_is_warned_once():

@@ -29,6 +29,7 @@ SHARES = {
 }
 FINAL_WORK = 30  # what it takes to measure everything at the end, in interim measurements
 MOST_MEASURING = 0.6  # of the time limit, however slow it is
+KNOWN_PACE = 0.05  # of the schedule of a part: from less of it nobody can tell how long the whole takes
 WELL_SHORT = 0.7  # of the schedule: where less of it was reached, it is said
 
 
@@ -68,13 +69,11 @@ def cut_short(learners: Sequence[Doubles], values: float, limit: float | None) -
     share = reached(learners, values)
     if not limit or share >= WELL_SHORT:
         return ""
-    # what needs the most time; of what did not begin nothing is known
-    least = min(*np.mean(learners, 0, dtype=float).tolist(), values or 1.0)
-    more = duration(_rounded_up(limit / max(least, 1e-3)))
     sentence = f"the training reached {100 * share:.0f} % of its schedule within {duration(limit)}"
-    return (
-        f"{sentence}; with about {more} it would be complete" if values else f"{sentence}; it takes {more} or more to complete it"
-    )
+    least = min(*np.mean(learners, 0, dtype=float).tolist(), values)  # of what needs the most time
+    if least < KNOWN_PACE:
+        return f"{sentence}; without a limit it would be complete"
+    return f"{sentence}; with about {duration(_rounded_up(limit / least))} it would be complete"
 
 
 def _rounded_up(seconds: float) -> float:

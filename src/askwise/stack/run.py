@@ -38,7 +38,7 @@ from askwise.training.progress import telling
 from askwise.training.result import VALIDATION, InterimMeasurement, TrainingResult
 
 MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
-HURRIED = MEASURING.but(caps=4, test_caps=2, cap_lams=1, final_lams=8, fewest_rows=100)  # where that would take too long
+HURRIED = MEASURING.but(caps=4, test_caps=2, cap_lams=1, final_lams=8, fewest_rows=200)  # where that would take too long
 INTERIM_ROWS, INTERIM_TRIES = 300, 8  # rows and policies of an interim measurement
 SETS_TIME = 0.1  # of what is left, for sets of tests
 HURRIED_ROWS = 100  # that calibrate forecasts where there is a time limit

@@ -6,10 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget
+from askwise.core.measures import Measure
 from askwise.errors import InputError
 from askwise.frontier.choice import best_tradeoff, choose, next_lam, within_average
+from askwise.frontier.confidence import upper_bound
 from askwise.frontier.hull import hull, staircase
 from askwise.frontier.metric import area_over_seeds, curve, step_area
+from askwise.frontier.point import Point, neighbours
 
 
 def test_a_single_point_meets_an_average_budget_and_uses_it() -> None:
@@ -27,6 +30,72 @@ def test_a_single_point_meets_an_average_budget_and_uses_it() -> None:
     assert chosen(9.7, "if better") == (2, 2)
     assert chosen(8, "if better") == (1, 2)
     assert chosen(9.7, "always") == (2, 4)
+
+
+def test_one_policy_between_two_points_meets_a_budget_between_them() -> None:
+    cost, score, error = [0, 4, 5, 10, 12], [0.5, 0.8, 0.82, 0.9, 0.91], [0.01] * 5
+    joined = [(1, 2), (3, 4)]
+
+    def chosen(b: float, mixing: bool | None = None) -> tuple[int, int, float, bool]:
+        blend = choose(cost, score, error, AverageBudget(b, mixing=mixing), "if better", joined)
+        return blend.first, blend.second, round(blend.share, 6), blend.single
+
+    assert chosen(4.5) == (1, 2, 0.5, True)
+    assert chosen(4.5, mixing=False) == (1, 2, 0.5, True)
+    assert chosen(11.5) == (3, 4, 0.75, True)
+    # nothing is joined from 5 to 10: the mixture is better by 0.04, and only near 5 and 10 there is a single one
+    assert chosen(7.5) == (2, 3, 0.5, False)
+    assert chosen(5.2) == (2, 2, 0, False)
+    assert chosen(7.5, mixing=False) == (2, 2, 0, False)
+    assert chosen(5.2, mixing=True)[3] is False
+    assert chosen(5.2, mixing=True)[2] > 0
+    single, mixed = (choose(cost, score, error, AverageBudget(b), "if better", joined) for b in (4.5, 7.5))
+    assert (single.drawn, mixed.drawn) == (0, mixed.share)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=12), st.integers(0, 25), st.booleans())
+def test_single_policies_keep_to_the_budget_and_more_money_promises_no_less(them, b, all_joined) -> None:
+    every = sorted({(0, 0), *them})
+    on = staircase([c for c, _ in every], [s for _, s in every])
+    cost, score = np.array(every, float)[on].T
+    joined = [(i, i + 1) for i in range(len(on) - 1)] if all_joined else []
+    error = np.zeros(len(on))
+    now, more = (choose(cost, score, error, AverageBudget(x, mixing=False), "if better", joined) for x in (b, b + 1))
+    assert not now.drawn
+    assert now.mean(cost) <= b + 1e-9
+    assert now.mean(score) <= more.mean(score) + 1e-9
+    if all_joined:
+        assert now.mean(cost) == pytest.approx(min(b, cost[-1]))
+
+
+def test_points_are_neighbours_if_only_the_tradeoff_differs_and_costs_are_close() -> None:
+    def point(cost: float, lam: float = 0.1, **more: int) -> Point:
+        return Point(lam, Measure(cost, 1 / (1 + cost), 0.5, 10), **more)
+
+    them = [point(0, prefix=0), point(4, 0.4), point(4.2, prefix=2), point(4.4, 0.1), point(4.6, cap=9), point(9, 0.01)]
+    assert neighbours(them) == [(1, 3)]
+    halfway = them[1].between(them[3], 0.5, 0.0)
+    assert (halfway.lam, halfway.cost) == (pytest.approx(0.2), pytest.approx(4.2))
+    assert (halfway.prefix, halfway.cap, halfway.breadth) == (None, None, None)
+
+
+def test_with_a_confidence_the_mean_cost_is_rarely_above_the_budget() -> None:
+    """Costs are skewed, as where few cases need a dear test; the dearest policy within the budget is chosen 2,000 times."""
+    rng, b, n = np.random.default_rng(0), 5.0, 300
+    shares = np.linspace(0, 0.2, 41)  # of cases that buy a test for 40; on average b is met with 0.125
+    above = []
+    for confidence in (None, 0.95):
+        times = 0
+        for _ in range(2_000):
+            buys = rng.random((n, 1)) < shares  # the same cases by all policies
+            cost = 40.0 * buys
+            mean, error = cost.mean(0), cost.std(0) / n**0.5
+            bound = np.maximum.accumulate([upper_bound(m, e, confidence) for m, e in zip(mean, error, strict=True)])
+            chosen = choose(bound, shares, np.zeros(len(shares)), AverageBudget(b), "never").first
+            times += 40 * shares[chosen] > b
+        above.append(times / 2_000)
+    assert above[0] > 0.3  # without a confidence it is above nearly as often as below
+    assert above[1] <= 0.07
 
 
 def test_the_staircase_holds_what_is_better_than_all_that_is_cheaper() -> None:

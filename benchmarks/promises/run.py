@@ -2,14 +2,16 @@
 
     ./dev sh python -m benchmarks.promises.run [--data heart pima] [--splits 50] [--processes 2]
 
-Of each split 70 % of the rows are learned from. Average budgets are 5, 15 and 40 % of what all tests cost. Beside the means: the
-calibration error of the forecasts of the final loss, which sessions show at each step. Rows are appended to results.jsonl;
-what is there is not run again. The table is written to results.md.
+Of each split 70 % of the rows are learned from. Average budgets are 5, 15 and 40 % of what all tests cost: as they are, by two
+policies of which one is drawn for each case, and with a confidence of 0.95. Beside the means: the calibration error of the
+forecasts of the final loss, which sessions show at each step. Rows are appended to results.jsonl; what is there is not run again.
+The table is written to results.md.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -25,6 +27,7 @@ from benchmarks.script import head, line
 HERE = Path(__file__).parent
 DATA = {"heart": None, "pima": None, "bupa": None, "thyroid": "balanced"}
 SHARES = (0.05, 0.15, 0.4)
+WAYS: dict[str, dict[str, Any]] = {"as it is": {}, "mixing": {"mixing": True}, "confidence": {"confidence": 0.95}}
 BINS = 5  # of forecasts, with as many purchases each
 
 
@@ -45,17 +48,27 @@ def one(data: str, split: int) -> rows.Row:
     model, new = classifier.model_, classifier.model_.problem(raw.table.iloc[test], raw.y[test])
     costs = new.schema.costs
     everything = float(costs.money(costs.total))
-    of = []
-    for share in SHARES:
-        there = model.at(AverageBudget(share * everything))
-        done, expected = there.rollout(new), there.expected
-        achieved = {
-            "accuracy": float((done.decision == new.y).mean()),
-            "loss": float(done.loss.mean()),
-            "cost": float(costs.money(done.cost.astype(float)).mean()),
-        }
-        of.append({"share": share, "b": share * everything, "expected": expected, "achieved": achieved})
-    return {"of": of, "loss_scale": model.loss_scale, "forecasts": forecasts(model, new)}
+    of = {
+        way: [achieved(model.at(AverageBudget(share * everything, **more)), new) for share in SHARES]
+        for way, more in WAYS.items()
+    }
+    facts = {"everything": everything, "most": model.saturation.cost, "loss_scale": model.loss_scale}
+    return {"of": of, **facts, "forecasts": forecasts(model, new)}
+
+
+def achieved(model: Model, new: Problem) -> rows.Row:
+    """What a model expects and comes to, and the share of the cases whose tests depend on a draw."""
+    done, costs, drawn = model.rollout(new), new.schema.costs, 0.0
+    if model.blend.drawn:
+        arms = [rollout(new, model.arm(point), model.limit(point)) for point in model.followed]
+        drawn = float((arms[0].mask != arms[1].mask).any(1).mean())
+    return {
+        "expected": model.expected,
+        "drawn": drawn,
+        "accuracy": float((done.decision == new.y).mean()),
+        "loss": float(done.loss.mean()),
+        "cost": float(costs.money(done.cost.astype(float)).mean()),
+    }
 
 
 def forecasts(model: Model, new: Problem) -> list[list[float]]:
@@ -86,19 +99,30 @@ def calibration_error(pairs: np.ndarray) -> float:
 
 def text(results: list[rows.Row]) -> str:
     lines = ["Means over splits, ± standard deviation. Losses are scaled: 1 is what would be lost by mistakes in all cases.", ""]
-    lines += head("data | splits | budget | expected - achieved accuracy | expected - achieved loss | achieved cost / budget")
-    for data in DATA:
-        of = [row for row in results if row["data"] == data]
-        for i, share in enumerate(SHARES if of else ()):
-            parts = [row["of"][i] for row in of]
-
-            def gaps(name: str, parts: list[rows.Row] = parts) -> list[float]:
-                return [p["expected"][name] - p["achieved"][name] for p in parts]
-
-            loss = [gap / row["loss_scale"] for gap, row in zip(gaps("loss"), of, strict=True)]
-            spent = [p["achieved"]["cost"] / p["b"] for p in parts]
-            cells = [rows.spread(gaps("accuracy"), 4), rows.spread(loss, 4), rows.spread(spent, 3)]
-            lines.append(line(data, len(of), f"{share:.0%}", *cells))
+    lines += head("data | splits | budget | expected - achieved accuracy | expected - achieved loss")
+    for data, share, of in _levels(results):
+        parts = [row["of"]["as it is"][SHARES.index(share)] for row in of]
+        accuracy = [p["expected"]["accuracy"] - p["accuracy"] for p in parts]
+        loss = [(p["expected"]["loss"] - p["loss"]) / row["loss_scale"] for p, row in zip(parts, of, strict=True)]
+        lines.append(line(data, len(of), f"{share:.0%}", rows.spread(accuracy, 4), rows.spread(loss, 4)))
+    lines += [
+        "",
+        "Spent is the mean cost of the test cases as a part of the budget or, where less is all that helps, of that. Drawn: the",
+        "share of cases whose tests depend on a draw. Above: splits in which test cases cost more than the budget on average.",
+        "",
+    ]
+    lines += head("data | budget | way | spent | drawn | above | accuracy less that of mixing")
+    for data, share, of in _levels(results):
+        i, mixing = SHARES.index(share), [row["of"]["mixing"][SHARES.index(share)]["accuracy"] for row in of]
+        b = [min(share * row["everything"], row["most"]) for row in of]
+        for way in WAYS:
+            parts = [row["of"][way][i] for row in of]
+            spent = [p["cost"] / most for p, most in zip(parts, b, strict=True)]
+            above = np.mean([p["cost"] > share * row["everything"] for p, row in zip(parts, of, strict=True)])
+            less = [p["accuracy"] - best for p, best in zip(parts, mixing, strict=True)]
+            drawn = np.mean([p["drawn"] for p in parts])
+            cells = rows.spread(spent, 3), f"{drawn:.1%}", f"{above:.1%}", rows.spread(less, 4)
+            lines.append(line(data, f"{share:.0%}", way, *cells))
     lines += ["", "Calibration error of the forecasts of the final loss, five bins of equal size, all splits together:", ""]
     lines += head("data | purchases | calibration error")
     for data in DATA:
@@ -106,6 +130,11 @@ def text(results: list[rows.Row]) -> str:
         if len(pairs):
             lines.append(line(data, len(pairs), f"{calibration_error(pairs):.4f}"))
     return "\n".join(lines) + "\n"
+
+
+def _levels(results: list[rows.Row]) -> list[tuple[str, float, list[rows.Row]]]:
+    of = {data: [row for row in results if row["data"] == data] for data in DATA}
+    return [(data, share, of[data]) for data in DATA for share in SHARES if of[data]]
 
 
 if __name__ == "__main__":

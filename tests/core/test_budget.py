@@ -1,5 +1,6 @@
 """Budgets as values, and the lambdas that go with them."""
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -104,3 +105,25 @@ def test_lambda_of_a_budget_without_an_average():
     assert HardBudget(3).fixed_lam(problem(1, 3)) == pytest.approx(1e-3 / 4)
     assert HardBudget(3).fixed_lam(problem(0, 0)) == 0
     assert Tradeoff(0.3).fixed_lam(problem(0)) == 0.3
+
+
+def test_how_an_average_budget_is_met_goes_with_it():
+    budget = AverageBudget(12, confidence=0.95, mixing=False)
+    assert str(budget) == "AverageBudget(12, confidence=0.95, mixing=False)"
+    assert Budget.from_dict(budget.to_dict()) == budget
+    assert (budget & HardBudget(40)).confidence == 0.95
+    assert AverageBudget(12) != budget
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"confidence": 1}, "confidence is 1; it must be a probability from 0.5 to below 1, or None"),
+        ({"confidence": "0.9"}, "confidence is '0.9'; it must be a probability"),
+        ({"confidence": 0.2}, "confidence is 0.2; it must be a probability"),
+        ({"mixing": "no"}, "mixing is 'no'; it must be True or False"),
+    ],
+)
+def test_a_wrong_confidence_or_mixing_is_refused_in_a_sentence(more, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        AverageBudget(12, **more)

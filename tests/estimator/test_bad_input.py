@@ -6,6 +6,7 @@ from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 import pytest
+from tests.support.commands import ok, run
 from tests.support.patients import classifier, numbers
 
 from askwise import AverageBudget, HardBudget, Tradeoff
@@ -369,22 +370,16 @@ def test_lists_of_costs_are_read_as_spreadsheets_write_them(folder, tmp_path, mo
     (tmp_path / "s.csv").write_text("\ufeffsetup,cost,tests\ndraw,1,age; pressure\n", encoding="utf-8")
     (tmp_path / "l.csv").write_text("\ufefftruth,ill,well\nill,0,5\nwell,1,0\n\n", encoding="utf-8")
     argv = f"fit {folder}/cases.csv --target diagnosis --quiet --time-limit 0.001 --costs p.csv --setup s.csv --loss l.csv --json"
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(argv.split())
-    assert (code, err.getvalue()) == (0, "")
-    assert '"age": 2.0, "pressure": 3.0, "scan": 0.5' in out.getvalue()
+    assert '"age": 2.0, "pressure": 3.0, "scan": 0.5' in ok(*argv.split())
 
 
 def test_many_classes_are_no_reason_for_noise(tmp_path, monkeypatch):
     """scikit-learn would warn, which is nothing for a user of the command line."""
     monkeypatch.chdir(tmp_path)
     FRAME.assign(diagnosis=np.arange(60) % 32).to_csv("many.csv", index=False)
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(["fit", "many.csv", "--target", "diagnosis", "--quiet", "--time-limit", "0.001"])
+    code, _, err = run("fit", "many.csv", "--target", "diagnosis", "--quiet", "--time-limit", "0.001")
     assert code == 0
-    assert [line.split(",")[0] for line in err.getvalue().splitlines()] == [
+    assert [line.split(",")[0] for line in err.splitlines()] == [
         "askwise: there are too few rows of some class to keep some of each apart; collect more of it",
         "askwise: the target has 32 different whole numbers",
     ]

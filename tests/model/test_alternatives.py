@@ -70,7 +70,8 @@ def test_each_level_has_the_best_of_each_kind_and_what_is_used(stack):
             assert best.loss == pytest.approx(naive_best(own, level.money), abs=1e-6)
             assert best.cost <= level.money + 1e-9
             assert best.loss_error > 0
-            assert level.used.loss <= best.loss + 1e-5  # what is used is the best of all
+            # what is used is the best of all, but for draws between two policies that are better by no more than noise
+            assert level.used.loss <= best.loss + best.loss_error
         there = at_average(model, level.money)
         assert level.used == there.measured
         followed = {p.kind for p in there.followed}
@@ -100,7 +101,7 @@ def test_under_a_hard_budget_only_policies_that_keep_it_are_compared(stack):
     keeping = [p for p in model.points if model.family.most_paid(model.schema.costs, p.prefix, p.cap) <= most]
     assert set(levels[0].best) >= {p.kind for p in keeping if p.cost > 0}
     for level in levels:
-        assert all(level.used.loss <= best.loss + 1e-5 for best in level.best.values())
+        assert all(level.used.loss <= best.loss + best.loss_error for best in level.best.values())
     plain = [each.measure for each in alternatives(model) if each.tests and naive_most(model, each.tests) <= 1]
     own = [model.points[0].measure, *plain, *(p.measure for p in keeping if p.kind == SAME_TESTS)]
     assert levels[-1].best[SAME_TESTS].loss == pytest.approx(naive_best(own, 1), abs=1e-6)

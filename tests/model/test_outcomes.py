@@ -69,9 +69,9 @@ def test_probabilities_out_of_fold_come_from_members_that_had_not_seen_the_row(s
     """All members together have seen every row, and are surer of it."""
     belief, truth = stack.out_of_fold_.belief, stack.out_of_fold_.truth
     np.testing.assert_allclose(belief.sum(1), 1, rtol=1e-5)
-    together, own = stack.predict_proba(frame[0]), stack.classes_.searchsorted(frame[1])
-    rows = np.arange(len(truth))
-    assert np.log(belief[rows, truth]).mean() < np.log(together[rows, own]).mean()
+    report, rows = stack.out_of_fold_, np.arange(len(truth))
+    together = stack.model_.belief(report.problem, report.episodes)  # in the same states
+    assert np.log(belief[rows, truth]).mean() < np.log(together[rows, truth]).mean()
 
 
 def test_a_mixture_of_two_points_has_a_share_of_each(free):

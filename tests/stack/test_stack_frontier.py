@@ -5,9 +5,7 @@ import pytest
 from tests.support.members import QUICK
 
 from askwise import CostlyClassifier, HardBudget, load
-from askwise.core.measures import Measure
-from askwise.frontier.point import Point
-from askwise.stack.measure import HeldOut, StackFrontier
+from askwise.stack.measure import HeldOut, StackCandidate, StackFrontier
 from askwise.stack.run import MEASURING
 
 COSTS = [20, 1, 1, 1, 1, 1, 1]  # x0 is the scan
@@ -44,8 +42,15 @@ def test_a_policy_that_does_not_buy_what_its_members_bought_is_not_kept(fitted):
     classifier, X, y = fitted
     model = classifier.model_
     problem = model.problem(X, y)
-    frontier = StackFrontier(HeldOut(problem, []), model.family, [], 0, MEASURING)
-    never_buys = Point(model.family.scale.high, Measure(0.4, 0.4, 0.6, 900, 0.1, 0.1, 0.1), breadth=3)
-    assert frontier._costed(never_buys, 500) is None
-    buys_first = Point(0.0, Measure(0.1, 0.3, 0.7, 900, 0.1, 0.1, 0.1), prefix=1)
-    assert frontier._costed(buys_first, 500).cost == COSTS[int(np.argmin(model.family.rank))]
+    high = model.family.scale.high
+    tries = [StackCandidate(0.0, 0, None, 1), StackCandidate(high, None, None, 3), StackCandidate(0.0, 1, None, 1)]
+    frontier = StackFrontier(HeldOut(problem, [(model.family, np.arange(len(y)))]), model.family, tries, 0, MEASURING)
+    frontier.work.go_on(len(y), range(3))
+    frontier.paid = {i: frontier._paid(candidate, 500) for i, candidate in enumerate(tries)}
+    first = COSTS[int(np.argmin(model.family.rank))]
+    assert [round(point.cost, 6) for point in frontier._costed(range(3)).values()] == [0, 0, first]
+    members = frontier.work.tallies[2]
+    frontier.work.tallies[1] = members  # as if its members had bought a test, which it never does
+    assert list(frontier._costed(range(3))) == [0, 2]
+    frontier.work.tallies[2] = frontier.work.tallies[0]  # and here as if they had bought none
+    assert frontier._costed(range(3))[2].cost == first

@@ -124,9 +124,12 @@ def test_what_is_measured_is_measured_by_members_that_have_not_seen_it(trained):
     candidate = StackCandidate(trained.scale.low, None, None, 3)
     whole = held_out.tally(candidate, np.arange(240))
     report = held_out.report(candidate.point(whole.measure(trained.schema.costs)), None)
-    assert whole.n == len(report.truth) == 240
-    assert report.measure.loss == pytest.approx(whole.loss.value)
-    assert report.measure.cost == pytest.approx(float(trained.schema.costs.money(whole.cost.value)))
+    assert whole.came.n == len(report.truth) == 240
+    assert report.measure.loss == pytest.approx(whole.came.loss.value)
+    assert report.measure.cost == pytest.approx(float(trained.schema.costs.money(whole.came.cost.value)))
+    believed = np.take_along_axis(report.belief, report.episodes.decision[:, None], 1)
+    assert (whole.right.value, whole.loss.value) == (pytest.approx(believed.mean()), pytest.approx(1 - believed.mean()))
+    assert whole.held.value == pytest.approx(report.episodes.mask.mean())
 
 
 def test_remembered_beliefs_are_computed_once():
@@ -197,7 +200,9 @@ def test_what_is_measured_of_each_kind_of_policy_is_what_happens_to_all_rows_out
     for point in result.measured:
         report = result.held_out(point, None)
         assert (len(report.truth), point.measure.n) == (180, 180)
-        assert report.accuracy == pytest.approx(point.accuracy)
+        assert report.accuracy == pytest.approx(
+            point.accuracy, abs=2 * point.measure.accuracy_error
+        )  # with less noise, see `steady`
         assert report.cost <= point.cost + 1e-9  # all members together are less sure, and may buy more
         assert report.belief.argmax(1).tolist() == report.episodes.decision.tolist()
 
@@ -249,7 +254,8 @@ def test_a_fit_tells_what_rows_came_to_that_their_members_had_not_seen(fitted):
     classifier, X, _ = fitted
     report = classifier.out_of_fold_
     assert len(report.truth) == len(X)
-    assert report.measure.accuracy == pytest.approx(classifier.model_.expected["accuracy"], abs=0.03)
+    expected = classifier.model_.measured
+    assert report.measure.accuracy == pytest.approx(expected.accuracy, abs=2 * expected.accuracy_error)
     assert classifier.model_.expected["n"] == len(X)
     assert "each held out in turn" in classifier.model_.facts["measured_on"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 
 PARTS = ("train", "validation", "test")
-BUDGETS = {"tradeoff": Tradeoff, "average": AverageBudget, "hard": HardBudget}
+BUDGETS: dict[str, Callable[[Any], Budget]] = {"tradeoff": Tradeoff, "average": AverageBudget, "hard": HardBudget}
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,15 @@ from askwise.texts import split
 
 def budget_of(options: argparse.Namespace) -> Budget:
     """All constraints that are given, together."""
-    budget = Budget()
-    kinds = {AverageBudget: options.average_budget, HardBudget: options.hard_budget, Tradeoff: options.tradeoff}
-    for kind, amount in kinds.items():
+    budget, more = Budget(), dict[str, Any]()
+    for name in ("mixing", "confidence"):
+        if getattr(options, name) is not None:
+            more[name] = getattr(options, name)
+    if more and options.average_budget is None:
+        raise InputError(f"--{next(iter(more))} is about an average budget; give --average-budget too")
+    if options.average_budget is not None:
+        budget = AverageBudget(options.average_budget, **more)
+    for kind, amount in ((HardBudget, options.hard_budget), (Tradeoff, options.tradeoff)):
         budget = budget if amount is None else budget & kind(amount)
     return budget
 

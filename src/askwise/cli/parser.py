@@ -84,8 +84,11 @@ CASES = [
     text("--target", "COLUMN", "the column that holds the class"),
     text("--data", "NAME", "a named data set instead of a file; see askwise datasets"),
 ]
+MIXING = "whether one of two policies may be drawn for each case (default: only where that is clearly better than any single one)"
 BUDGET = [
     text("--average-budget", "B", "mean cost per case"),
+    number("--confidence", "P", "probability with which cases cost no more than that on average, such as 0.95", None, float),
+    ("--mixing", {"action": argparse.BooleanOptionalAction, "help": MIXING}),
     text("--hard-budget", "B", "the most that any case may cost"),
     text("--tradeoff", "LAM", "loss per unit of cost"),
 ]

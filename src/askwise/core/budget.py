@@ -2,6 +2,7 @@
 
 Tradeoff(0.01)                        one unit of cost is worth 0.01 of loss (eq. 1)
 AverageBudget(12)                     12 per case on average (eq. 2)
+AverageBudget(12, confidence=0.95)    the same, with that probability over draws of the table
 HardBudget(40)                        never more than 40 for any case (eq. 3)
 AverageBudget(12) & HardBudget(40)    both
 Budget()                              none of them: training sweeps lambda, to see what each amount of money buys
@@ -18,9 +19,14 @@ import numpy as np
 
 from askwise.core.arrays import Doubles
 from askwise.core.costs import CostFunction, exact
-from askwise.core.parameters import Instance, OrNone
+from askwise.core.parameters import Instance, OrNone, Real, checked
 from askwise.core.problem import Problem
 from askwise.errors import InputError
+
+AMOUNTS = ("lam", "average", "hard")
+PARTS = (*AMOUNTS, "mixing", "confidence")
+MIXING = OrNone(Instance(bool, "True or False"))
+CONFIDENCE = OrNone(Real(at_least=0.5, below=1, noun="a probability"))
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ class Budget:
         Most that cases may cost on average.
     hard : Fraction or None
         Most that any case may cost.
+    mixing : bool or None
+        Whether an average budget may be met by drawing one of two policies for each case: True where that promises more, False
+        never, None only where no single policy comes near the budget and it is better by more than noise.
+    confidence : float or None
+        Probability with which the mean cost of future cases is at most the average budget. None: it is expected to be.
 
     Examples
     --------
@@ -46,12 +57,14 @@ class Budget:
     lam: float | None = None
     average: Fraction | None = None
     hard: Fraction | None = None
+    mixing: bool | None = None
+    confidence: float | None = None
 
     def __and__(self, other: Budget) -> Budget:
         if (self.average is not None and other.lam is not None) or (self.lam is not None and other.average is not None):
             raise InputError("a tradeoff and an average budget contradict each other: an average budget finds its own tradeoff")
         parts: dict[str, Any] = {}
-        for name in ("lam", "average", "hard"):
+        for name in PARTS:
             limit, others = getattr(self, name), getattr(other, name)
             if limit is not None and others is not None and limit != others:
                 raise InputError(f"{self} & {other} sets the same limit twice; set it once")
@@ -63,7 +76,9 @@ class Budget:
         if self.lam is not None:
             parts.append(f"Tradeoff({self.lam:g})")
         if self.average is not None:
-            parts.append(f"AverageBudget({float(self.average):g})")
+            more = "" if self.confidence is None else f", confidence={self.confidence:g}"
+            more += "" if self.mixing is None else f", mixing={self.mixing}"
+            parts.append(f"AverageBudget({float(self.average):g}{more})")
         if self.hard is not None:
             parts.append(f"HardBudget({float(self.hard):g})")
         return " & ".join(parts) or "no budget"
@@ -72,7 +87,8 @@ class Budget:
 
     def to_dict(self) -> dict[str, Any]:
         """Exactly what it is, in words that fit into JSON."""
-        return {name: None if (value := getattr(self, name)) is None else str(value) for name in ("lam", "average", "hard")}
+        amounts = {name: None if (value := getattr(self, name)) is None else str(value) for name in AMOUNTS}
+        return {**amounts, "mixing": self.mixing, "confidence": self.confidence}
 
     @classmethod
     def from_dict(cls, limits: dict[str, Any]) -> Budget:
@@ -81,7 +97,9 @@ class Budget:
         for name, kind in (("lam", Tradeoff), ("average", AverageBudget), ("hard", HardBudget)):
             if limits[name] is not None:
                 budget = replace(budget, **{name: getattr(kind(limits[name]), name)})
-        return budget
+        checked(limits["mixing"], MIXING, "mixing")
+        checked(limits["confidence"], CONFIDENCE, "confidence")
+        return replace(budget, mixing=limits["mixing"], confidence=limits["confidence"])
 
     def cap(self, costs: CostFunction) -> int | None:
         """The most whole units a case may cost; None when there is no hard budget.
@@ -120,7 +138,7 @@ def Tradeoff(lam: float) -> Budget:
     return Budget(lam=float(exact(lam, "the tradeoff")))
 
 
-def AverageBudget(b: Any) -> Budget:
+def AverageBudget(b: Any, *, confidence: float | None = None, mixing: bool | None = None) -> Budget:
     """Minimise loss where the mean cost over cases is at most b.
 
     Paper: eq. 2
@@ -129,12 +147,20 @@ def AverageBudget(b: Any) -> Budget:
     ----------
     b : float, str, Decimal or Fraction
         An amount of cost. 0.1 means one tenth exactly.
+    confidence : float, default=None
+        Probability, over draws of the table, with which the mean cost of future cases is at most b. None: what is expected is at
+        most b.
+    mixing : bool, default=None
+        False: one policy for all cases, so that like cases are treated alike. True: two policies, one of which is drawn for each
+        case, wherever that promises more. None: two only where no single one comes near b and they are better by more than noise.
 
     Returns
     -------
     Budget
     """
-    return Budget(average=exact(b, "the average budget"))
+    checked(confidence, CONFIDENCE, "confidence")
+    checked(mixing, MIXING, "mixing")
+    return Budget(average=exact(b, "the average budget"), mixing=mixing, confidence=confidence)
 
 
 def HardBudget(b: Any) -> Budget:

@@ -217,6 +217,8 @@ class MeasuringConfig(Settings):
     """Mean costs are measured on so many more rows of each kind: budgets are to be met."""
     held_out_weight: Size = 4
     """Times that a row counts in a mean cost if it was not learned from."""
+    fills: Count = 24
+    """Tradeoffs besides, where neighbours that an average budget would follow are far apart."""
     forecasts: Size = 10
     """Tradeoffs, and as many hard budgets, at which forecasts are calibrated."""
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,15 +29,25 @@ from askwise.frontier.hull import hull, useful
 from askwise.frontier.point import Point
 
 
+class Addable(Protocol):
+    """What came of some rows, to which that of others can be added."""
+
+    def __add__(self, other: Any, /) -> Any: ...
+    def measure(self, costs: CostFunction) -> Measure: ...
+
+
+T = TypeVar("T", bound=Addable)
+
+
 @dataclass
-class GrowingMeasurement:
+class GrowingMeasurement(Generic[T]):
     """Policies that are measured on the same rows, a part of these at a time."""
 
     costs: CostFunction
-    tries: Sequence[Callable[[Ints], Tally]]  # what each policy comes to on some rows
+    tries: Sequence[Callable[[Ints], T]]  # what each policy comes to on some rows
     rows: Ints  # in the order in which they are used
     used: int = 0
-    tallies: dict[int, Tally] = field(default_factory=dict)
+    tallies: dict[int, T] = field(default_factory=dict)
     paces: dict[int, float] = field(default_factory=dict)  # seconds for each row, of the last part
 
     def go_on(self, n: int, which: Iterable[int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,18 +16,27 @@ from askwise.core.problem import Problem
 from askwise.errors import InputError
 from askwise.frontier.hull import hull, staircase
 
-# Whether an average budget between two points blends them: only where that is better by more than a standard error than the best
-# single point that meets the budget, or never.
+# Whether an average budget between two points is met by drawing one of them for each case: wherever that promises more; only
+# where it is better by more than a standard error than the best single point that meets the budget, and that is not near it; or
+# never.
 MIXTURES = ("always", "if better", "never")
+NEAR = 0.05  # of the budget: a point that costs so little less uses it
 
 
 @dataclass(frozen=True)
 class Blend:
-    """Follow point `second` with probability `share`, point `first` otherwise."""
+    """Follow point `second` with probability `share`, point `first` otherwise. `single`: follow one policy between the two, as
+    far from the first as the share says; nothing is drawn."""
 
     first: int
     second: int
     share: float
+    single: bool = False
+
+    @property
+    def drawn(self) -> float:
+        """Share of the cases that draw the second point."""
+        return 0.0 if self.single else self.share
 
     def mean(self, values: ArrayLike) -> float:
         """The expected value of anything measured at the points."""
@@ -52,7 +61,7 @@ def within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
     return Blend(first, second, float((b - c[first]) / (c[second] - c[first])))
 
 
-def single_within_average(cost: ArrayLike, score: ArrayLike, error: ArrayLike, b: float, near: float = 0.05) -> Blend:
+def single_within_average(cost: ArrayLike, score: ArrayLike, error: ArrayLike, b: float) -> Blend:
     """The best single point that costs at most b. Points that use the budget come first, where they are no worse than that by
     more than a standard error: a cheaper one that seems as good may owe it to luck."""
     c, s = np.asarray(cost, float), np.asarray(score, float)
@@ -60,24 +69,47 @@ def single_within_average(cost: ArrayLike, score: ArrayLike, error: ArrayLike, b
     if not len(within):
         raise InputError(f"no policy is as cheap as {b:g}; the cheapest costs {c.min():g}")
     best = int(within[staircase(c[within], s[within])[-1]])
-    using = within[c[within] >= (1 - near) * b]
+    using = within[c[within] >= (1 - NEAR) * b]
     using = using[s[using] >= s[best] - np.asarray(error, float)[best]]
     chosen = int(using[staircase(c[using], s[using])[-1]]) if len(using) else best
     return Blend(chosen, chosen, 0.0)
 
 
-def choose(cost: ArrayLike, score: ArrayLike, error: ArrayLike, budget: Budget, mixture: str = "always") -> Blend:
+def single_between(cost: ArrayLike, score: ArrayLike, b: float, joined: Iterable[tuple[int, int]]) -> Blend | None:
+    """The best single policy that costs b and lies between two points that are joined: there are policies from one to the other,
+    whose costs and scores lie between theirs. None where there is none."""
+    c = np.asarray(cost, float)
+    around = [(i, j) for i, j in joined if c[i] < b < c[j]]
+    blends = [Blend(i, j, float((b - c[i]) / (c[j] - c[i])), single=True) for i, j in around]
+    return max(blends, key=lambda blend: blend.mean(score), default=None)
+
+
+def choose(
+    cost: ArrayLike,
+    score: ArrayLike,
+    error: ArrayLike,
+    budget: Budget,
+    mixture: str = "always",
+    joined: Iterable[tuple[int, int]] = (),
+) -> Blend:
     """What a budget would follow among measured points; `error` are the standard errors of the scores; `mixture`: whether two
-    points are blended where an average budget lies between them, see `MIXTURES`.
+    points are blended where an average budget lies between them, see `MIXTURES`, unless the budget says it; `joined`: points
+    between which there is a policy for every cost.
 
     A hard budget is kept by every policy that was trained under it, so it takes the best. Without any budget it is the cheapest
     point whose score is within one standard error of the best.
     """
     if budget.average is not None:
-        b = float(budget.average)
-        blend, single = within_average(cost, score, b), single_within_average(cost, score, error, b)
-        better = blend.mean(score) - single.mean(score) > np.asarray(error, float)[blend.second]
-        return blend if mixture == "always" or (mixture == "if better" and better) else single
+        b, e = float(budget.average), np.asarray(error, float)
+        mixture = mixture if budget.mixing is None else "always" if budget.mixing else "never"
+        single, between = single_within_average(cost, score, error, b), single_between(cost, score, b, joined)
+        if between is not None and between.mean(score) >= single.mean(score):
+            single = between
+        blend = within_average(cost, score, b)
+        if mixture == "always":
+            return blend if blend.mean(score) > single.mean(score) else single
+        far = single.mean(cost) < (1 - NEAR) * b and blend.mean(score) - single.mean(score) > e[blend.second]
+        return blend if mixture == "if better" and far else single
     points = hull(cost, score)
     c, s = np.asarray(cost, float)[points], np.asarray(score, float)[points]
     if budget == Budget():

@@ -42,13 +42,14 @@ def staircase(cost: ArrayLike, score: ArrayLike) -> Ints:
 def useful(cost: ArrayLike, score: ArrayLike, most: ArrayLike, slack: ArrayLike = 0.0) -> Ints:
     """Indices of the points that some budget could follow, in the order given. `most`: what no case pays more than at each of
     them, infinity where nothing is known. A hard budget allows the points up to some `most`, and follows those on the hull of
-    these. `slack`: by how much each score may lie below the hull, since it may yet turn out better; of points that are alike one
-    is enough."""
+    these; where all points are allowed, those of the staircase, so that an average budget finds one that costs as much.
+    `slack`: by how much each score may lie below these, since it may yet turn out better; of points that are alike one is
+    enough."""
     c, s, m, room = (np.asarray(v, float) for v in (cost, score, most, np.broadcast_to(slack, np.shape(cost))))
     keep, kept = np.zeros(len(c), bool), set[tuple[float, float]]()
     for limit in np.unique(m):
         among = np.flatnonzero(m <= limit)
-        on = among[hull(c[among], s[among])]
+        on = among[(staircase if len(among) == len(c) else hull)(c[among], s[among])]
         keep[on] |= m[on] == limit
         near = (m == limit) & (room > 0) & (s >= np.interp(c, c[on], s[on]) - room)
         for i in np.flatnonzero(near).tolist():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from askwise.core.arrays import Arrays
@@ -10,6 +11,7 @@ from askwise.core.measures import Measure
 
 # the kinds of policies, from the plainest to the most flexible
 SAME_TESTS, LEARNED_STOPPING, ADAPTIVE = "same tests for everybody", "fixed order, learned stopping", "adaptive"
+JOINED = 1.25  # times as much as a point its neighbour may cost, to be taken for joined
 KINDS = (SAME_TESTS, LEARNED_STOPPING, ADAPTIVE)
 AT_ONCE = "decides at once"  # the first point of a frontier, which is of no kind: it buys nothing
 
@@ -26,6 +28,17 @@ class Point:
     cap: int | None = None  # of a family: the hard budget, in units of the costs, it was measured under and is run under
     breadth: int | None = None  # of a stack: so many of the next tests of the fixed order compete
     tests: tuple[int, ...] | None = None  # of a stack: the prefix is of these, which are best for a hard budget, not of the order
+
+    def joined(self, other: Point) -> bool:
+        """Whether the policies at the tradeoffs between two points of a family lie between these, in what they buy too."""
+        same = self.cap == other.cap and self.breadth == other.breadth and self.prefix is None and other.prefix is None
+        return same and self.weights is None and other.cost <= JOINED * self.cost
+
+    def between(self, other: Point, share: float, least_lam: float) -> Point:
+        """The policy so far on the way from one point to another to which it is joined. Costs go by the logarithm of lambda."""
+        lams = [max(point.lam, least_lam) for point in (self, other)]
+        lam = lams[0] ** (1 - share) * lams[1] ** share
+        return replace(self, lam=lam, measure=self.measure.mixed(other.measure, share))
 
     @property
     def cost(self) -> float:
@@ -48,3 +61,15 @@ class Point:
     def shown(self) -> dict[str, Any]:
         """What there is to know about it from outside."""
         return {"lam": self.lam, **self.measure.to_dict()}
+
+
+def neighbours(points: Sequence[Point]) -> list[tuple[int, int]]:
+    """Those that are joined to the next of their sort, by number. Points are by rising cost."""
+    last, pairs = dict[tuple[int | None, int | None], int](), []
+    for j, point in enumerate(points):
+        sort = point.cap, point.breadth
+        if point.prefix is None:
+            if sort in last and points[last[sort]].joined(point):
+                pairs.append((last[sort], j))
+            last[sort] = j
+    return pairs

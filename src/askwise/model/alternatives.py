@@ -111,7 +111,7 @@ def comparison(model: LearnedModel) -> list[MoneyLevel]:
 
 def kinds_followed(model: LearnedModel) -> tuple[str, ...]:
     """Of the policies that a model follows. Deciding at once is a part of every kind, so it counts only where it is all."""
-    points = model.followed if model.blend.share else model.followed[:1]
+    points = model.followed if model.blend.drawn else model.followed[:1]
     return tuple(dict.fromkeys(p.kind for p in points if p is not model.points[0])) or (AT_ONCE,)
 
 

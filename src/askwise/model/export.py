@@ -47,7 +47,7 @@ def onnx_bytes(model: LearnedModel) -> bytes:
         raise InputError("an export to ONNX needs the package onnx; install 'askwise[export]'") from None
     graph, C, F = Graph(), len(model.schema.columns), model.schema.n_tests
     sorts: dict[str, Any] = {"values": (float, C), "mask": (bool, F), "legal": (bool, F), "test_cost": (float, F)}
-    sorts |= {"left": (float,), "draw": (float,)} if model.blend.share else {"left": (float,)}
+    sorts |= {"left": (float,), "draw": (float,)} if model.blend.drawn else {"left": (float,)}
     inputs = {name: graph.input(name, *sort) for name, sort in sorts.items()}
     whole = onnx_model(graph, inputs, step(model, **inputs))
     helper.set_model_props(whole, {name: json.dumps(value) for name, value in onnx_card(model).items()})
@@ -76,8 +76,8 @@ def step(model: LearnedModel, values: Any, mask: Any, legal: Any, test_cost: Any
     )
     first, second = model.followed
     q = model.arm(first).values(state)
-    if model.blend.share:
-        q = np.where((draw < model.blend.share)[:, None], model.arm(second).values(state), q)
+    if model.blend.drawn:
+        q = np.where((draw < model.blend.drawn)[:, None], model.arm(second).values(state), q)
     belief = model.believed(q) if model.family is None else model.family.values(0.0).believe(state.values, mask)
     return {"action": greedy(q, state.legal), "q": q, "probabilities": belief.astype(np.float32)}
 
@@ -127,7 +127,7 @@ def onnx_card(model: LearnedModel) -> dict[str, Any]:
         "known": list(model.known),
         "cap": limits[0],
         "cap_second": limits[1],
-        "share": model.blend.share,
+        "share": model.blend.drawn,
         "seed": model.seed,
         "unit": model.unit,
         "fingerprint": model.fingerprint,

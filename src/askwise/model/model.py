@@ -29,8 +29,9 @@ from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.family.inference import Family
 from askwise.frontier.choice import Blend, choose
-from askwise.frontier.hull import hull
-from askwise.frontier.point import AT_ONCE, Point
+from askwise.frontier.confidence import upper_bound
+from askwise.frontier.hull import staircase
+from askwise.frontier.point import AT_ONCE, Point, neighbours
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
@@ -65,30 +66,35 @@ class LearnedModel:
     @cached_property
     def blend(self) -> Blend:
         """Which points of the frontier the budget follows."""
-        cost, loss, error = zip(*((p.cost, p.loss, p.measure.loss_error) for p in self.frontier), strict=True)
-        return choose(cost, -np.array(loss), error, self.budget, self._mixture)
+        cost, loss, error = zip(*((self._at_most(p), p.loss, p.measure.loss_error) for p in self.frontier), strict=True)
+        if self.family is None:
+            return choose(cost, -np.array(loss), error, self.budget, str(self.facts["config"].get("mixture", "always")))
+        return choose(np.maximum.accumulate(cost), -np.array(loss), error, self.budget, "if better", neighbours(self.frontier))
 
-    @property
-    def _mixture(self) -> str:
-        """Whether two points are blended for an average budget between them."""
-        return "always" if self.family is not None else str(self.facts["config"].get("mixture", "always"))
+    def _at_most(self, point: Point) -> float:
+        """What a point costs or, where the budget asks for a confidence, what it costs at most with that probability."""
+        return upper_bound(point.cost, point.measure.cost_error, self.budget.confidence)
 
     @cached_property
     def followed(self) -> tuple[Point, Point]:
-        """The two points that are blended; twice the same where nothing is."""
-        return self.frontier[self.blend.first], self.frontier[self.blend.second]
+        """The two policies of which one is drawn; twice the same where nothing is."""
+        first, second = self.frontier[self.blend.first], self.frontier[self.blend.second]
+        if self.family is not None and self.blend.single:
+            first = second = first.between(second, self.blend.share, self.family.scale.least)
+        return first, second
 
     @cached_property
     def frontier(self) -> tuple[Point, ...]:
-        """The points among which the budget chooses, by rising cost: deciding at once, and the hull of all that were measured and
-        are sure to keep its hard part. So a further constraint never promises more, and what is promised is what is run."""
+        """The points among which the budget chooses, by rising cost: deciding at once, and all that were measured, are sure to
+        keep its hard part, and are better than every cheaper one. So a further constraint never promises more, and what is
+        promised is what is run."""
         if self.family is None:
             return self.points
         costs, most = self.schema.costs, self.budget.cap(self.schema.costs)
         within = self.points
         if most is not None and most < costs.total:
             within = tuple(p for p in self.points if self.family.most_paid(costs, p.prefix, p.cap) <= most)
-        on = [within[i] for i in hull([p.cost for p in within], [-p.loss for p in within]).tolist()]
+        on = [within[i] for i in staircase([p.cost for p in within], [-p.loss for p in within]).tolist()]
         return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
 
     @property
@@ -120,7 +126,7 @@ class LearnedModel:
     def measured(self) -> Measure:
         """What the model is expected to come to at its budget, and how sure that is."""
         first, second = self.followed
-        return first.measure.mixed(second.measure, self.blend.share)
+        return first.measure.mixed(second.measure, self.blend.drawn)
 
     @property
     def measured_on(self) -> str:
@@ -140,7 +146,7 @@ class LearnedModel:
     @property
     def saturation(self) -> Point:
         """The cheapest of the best: no dearer policy did better where they were measured."""
-        return self.frontier[int(hull([p.cost for p in self.frontier], [-p.loss for p in self.frontier])[-1])]
+        return self.frontier[int(np.argmin([p.loss for p in self.frontier]))]
 
     def at(self, budget: Budget | None) -> Self:
         """The same model under another budget, without training; None is the usual point. Hard budgets change what is learned, so
@@ -170,7 +176,7 @@ class LearnedModel:
 
     def _policy(self, dtype: Any) -> Policy:
         first, second = (self.arm(point, dtype) for point in self.followed)
-        return Mixture(first, second, self.blend.share, self.seed) if self.blend.share else first
+        return Mixture(first, second, self.blend.drawn, self.seed) if self.blend.drawn else first
 
     def arm(self, point: Point, dtype: Any = np.float32) -> Greedy:
         """The policy of one point."""

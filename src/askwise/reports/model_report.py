@@ -122,7 +122,7 @@ def kinds_used(model: LearnedModel) -> str:
             runs.append((model.kind_of(i), []))
         runs[-1][1].append(point.cost)
     parts = [f"{kind} at {of[0]:.4g}" + (f" to {of[-1]:.4g}" if len(of) > 1 else "") for kind, of in runs]
-    between = "; between two of them a mixture" if len(model.frontier) > 1 else ""
+    between = "; an average budget between two of them finds one of its own" if len(model.frontier) > 1 else ""
     return f"{in_unit('policies by their mean cost', model)}: {'; '.join(parts)}{between}"
 
 
@@ -171,12 +171,29 @@ def describe(model: LearnedModel) -> str:
         f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {reached(expected)}",
+        *([by_lot] if (by_lot := lottery(model)) else []),
         best_measured(model),
         kinds_used(model),
     ]
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
     return "\n".join(lines)
+
+
+def lottery(model: LearnedModel) -> str:
+    """Where one of two policies is drawn for each case, which, in a sentence; empty elsewhere."""
+    share = model.blend.drawn
+    if not share:
+        return ""
+    cheap, dear = (f"{point.cost:.4g}{unit_of(model)}" for point in model.followed)
+    others = "" if model.budget.mixing else "; no single policy that costs about as much is as good"
+    dearer = f"by lot, {percent_of(share)} of cases follow a policy that costs {dear} on average"
+    return f"{dearer}, the others one that costs {cheap}{others}"
+
+
+def percent_of(share: float) -> str:
+    """A share that is neither nothing nor all."""
+    return "under 1 %" if share < 0.005 else "over 99 %" if share > 0.995 else f"{100 * share:.0f} %"
 
 
 def best_measured(model: LearnedModel) -> str:

@@ -234,7 +234,7 @@ class PartialCase:
     @property
     def drawn(self) -> str:
         """Which policy the case has drawn, in a sentence; empty where the budget follows one alone."""
-        share, unit = self.model.blend.share, self.model.unit
+        share, unit = self.model.blend.drawn, self.model.unit
         if not share:
             return ""
         costs = [f"{point.cost:.4g} {unit}".rstrip() for point in self.model.followed]
@@ -249,7 +249,7 @@ class PartialCase:
     @property
     def second(self) -> bool:
         """Whether the case follows the second policy of a mixture."""
-        share = self.model.blend.share
+        share = self.model.blend.drawn
         return bool(share) and self.draw < share
 
 

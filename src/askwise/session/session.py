@@ -90,7 +90,7 @@ class Session(PartialCase):
             # a number if it is exactly that, otherwise a ratio such as "1/3", so that what was paid fits it again
             "budget": self.budget if most is None or Fraction(str(float(most))) == most else str(most),
             "unit": self.model.unit,
-            "draw": {"number": self.draw, "share": self.model.blend.share, "follows": int(self.second)},
+            "draw": {"number": self.draw, "share": self.model.blend.drawn, "follows": int(self.second)},
             "known": {test: self._answers[self.model.form.tests[test]] for test in self._start},
             "outside": self._outside,
             "events": self._events(),

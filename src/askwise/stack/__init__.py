@@ -22,6 +22,7 @@ order: tests of the static order moved forward
 fixed_sets: for a hard budget the best set of tests for everybody
 checkpoint: what must hold for a checkpoint of a training
 train: a training, a step at a time
+steady: losses of policies with less noise than mistakes have
 measure: policies measured on rows that their members have not seen
 plan: how a time limit is shared out
 run: one training under the driver, and what it comes to

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Array, Doubles, Ints
-from askwise.core.episode import by_row, measure, rollout, tally
-from askwise.core.measures import Measure, Tally
+from askwise.core.episode import by_row, measure, rollout
+from askwise.core.measures import Measure
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import hash_cases, some_rows
 from askwise.evaluation import Report
@@ -22,13 +23,16 @@ from askwise.family.calibration import Followed
 from askwise.family.candidates import caps_of
 from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
-from askwise.family.frontier import GrowingMeasurement
-from askwise.frontier.hull import hull, useful
-from askwise.frontier.point import KINDS, Point
+from askwise.family.frontier import GrowingMeasurement, area_of
+from askwise.frontier.hull import hull, staircase, useful
+from askwise.frontier.point import ADAPTIVE, KINDS, Point, neighbours
 from askwise.stack.config import DESIGN
 from askwise.stack.inference import Believe, Stack
+from askwise.stack.steady import BelievedTally, believed_tally, steadied
 
 MOST_REMEMBERED = 3_000_000  # beliefs
+NEAR = 1.05  # times as much as a point its neighbour may cost, without a policy between them
+CLOSEST = 1.05  # two tradeoffs, of which one is so many times the other, have nothing between them
 LEAST_USED = 0.5  # share of what its members pay that a policy must pay, to be the one that was measured
 FEWEST_COST_ROWS = 100  # on which costs are measured however short the time
 PROBED = 50  # rows by which the pace is known
@@ -95,7 +99,7 @@ class HeldOut:
     def rows(self) -> Ints:
         return np.concatenate([rows for _, rows in self.parts])
 
-    def tally(self, candidate: StackCandidate, rows: Ints) -> Tally:
+    def tally(self, candidate: StackCandidate, rows: Ints) -> BelievedTally:
         """What a policy comes to on some rows."""
         lam, prefix, cap, breadth, tests = candidate
         total = None
@@ -104,7 +108,7 @@ class HeldOut:
             if len(own_rows):
                 limit = member.limit(self.problem.schema.costs, prefix, cap)
                 policy = member.policy(lam, prefix, breadth=breadth, tests=tests)
-                new = tally(self.problem, rollout(self.problem, policy, limit, own_rows))
+                new = believed_tally(self.problem, rollout(self.problem, policy, limit, own_rows, beliefs=True))
                 total = new if total is None else total + new
         assert total is not None
         return total
@@ -176,6 +180,27 @@ class MeasuredPoints(NamedTuple):
     rows: Ints  # on which they were measured
 
 
+def fills(stairs: Sequence[Point], tried: Sequence[StackCandidate]) -> list[StackCandidate]:
+    """Policies that may lie between neighbours, by rising cost, where the first is not near what the second costs and there are
+    no policies from one to the other; those that are farthest apart come first. A tradeoff is halfway, by its logarithm, from
+    that of a neighbour to the next that was tried in its direction."""
+    between = list[tuple[float, StackCandidate]]()
+    ways = [(stairs[i].cost, stairs[j].cost) for i, j in neighbours(stairs)]
+    for cheaper, dearer in pairwise(stairs):
+        ratio = dearer.cost / cheaper.cost if cheaper.cost else np.inf
+        if ratio <= NEAR or any(low <= cheaper.cost and dearer.cost <= high for low, high in ways):
+            continue
+        for point, dearer_side in ((cheaper, True), (dearer, False)):
+            if point.prefix is not None:
+                continue
+            lams = [c.lam for c in tried if c.prefix is None and c.cap is None and c.breadth == point.breadth]
+            side = [lam for lam in lams if (lam < point.lam if dearer_side else lam > point.lam)]
+            other = (max if dearer_side else min)(side, default=point.lam)
+            if max(other / point.lam, point.lam / other) > CLOSEST:
+                between.append((ratio, StackCandidate((other * point.lam) ** 0.5, None, None, point.breadth or 1)))
+    return [candidate for _, candidate in sorted(between, key=lambda pair: -pair[0])]
+
+
 @dataclass(eq=False)
 class StackFrontier:
     """The measurement at the end: everything on some rows, and what could be followed or compared with on all others."""
@@ -186,25 +211,19 @@ class StackFrontier:
     seed: int
     measuring: MeasuringConfig
 
+    def __post_init__(self) -> None:
+        rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
+        self.costs = self.held_out.problem.schema.costs
+        self.work = GrowingMeasurement(self.costs, [partial(self.held_out.tally, c) for c in self.candidates], rows)
+        self.paid: dict[int, Measure] = {}  # by the policies that are used, on rows of the fit
+
     def points(self, seconds_left: Callable[[], float]) -> MeasuredPoints:
         """On as many rows as the time allows."""
-        rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
-        costs = self.held_out.problem.schema.costs
-        work = GrowingMeasurement(costs, [partial(self.held_out.tally, c) for c in self.candidates], rows)
-        every_one = range(len(self.candidates))
+        work, every_one = self.work, range(len(self.candidates))
         work.go_on(self.measuring.fewest_rows, every_one)
-        at_once = next(i for i, c in enumerate(self.candidates) if c.prefix == 0)
-
-        def following(which: Sequence[int]) -> list[int]:
-            points = [self.candidates[i].point(work.measure(i)) for i in which]
-            share = 1.0 if work.used < self.measuring.first_rows else 0.5  # of an error, by which a point may be below the hull
-            slack = [share * p.measure.loss_error for p in points]
-            on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], slack)
-            return sorted({which[i] for i in (*on.tolist(), *best_of_each_kind(points))} | {at_once})
-
-        left = following(every_one)
+        left = self._following(every_one)
         cost_pace = self._cost_pace([self.candidates[i] for i in left]) if seconds_left() < math.inf else 0.0  # seconds for a row
-        while work.used < len(rows):
+        while work.used < len(work.rows):
             # whoever reports on the points follows them once more on the rows that were measured
             pace = self.measuring.safety * sum(work.paces[i] for i in left)
             spare = cost_pace * self.measuring.first_rows + pace * work.used
@@ -214,40 +233,93 @@ class StackFrontier:
             if n < self.measuring.least_part_rows:
                 break
             work.go_on(n, left)
-            left = following(left)
+            left = self._following(left)
         cost_rows = self.measuring.first_rows
         if cost_pace:
             cost_rows = int(np.clip(seconds_left() / 2 / cost_pace, FEWEST_COST_ROWS, cost_rows))
-        costed = {i: self._costed(self.candidates[i].point(work.measure(i)), cost_rows) for i in left}
-        points = {i: point for i, point in costed.items() if point is not None}
-        every = list(points.values())
+        self.paid = {i: self._paid(self.candidates[i], cost_rows) for i in left}
+        pace = self.measuring.safety * (max(work.paces.values()) * work.used + cost_pace / len(left) * cost_rows)
+        left += self._filled(left, cost_rows, lambda: seconds_left() > pace)
+        costed = self._costed(left)
+        every = list(costed.values())
         on = useful([p.cost for p in every], [-p.loss for p in every], [self._most(p) for p in every])
         kept = sorted((every[i] for i in on.tolist() if every[i].prefix != 0), key=lambda p: (p.cost, -self._most(p)))
-        return MeasuredPoints([p for p in every if p.cap is None], [points[at_once], *kept], rows[: work.used])
+        return MeasuredPoints([p for p in every if p.cap is None], [costed[self._at_once], *kept], work.rows[: work.used])
+
+    @property
+    def _at_once(self) -> int:
+        return next(i for i, c in enumerate(self.candidates) if c.prefix == 0)
+
+    def _measured(self, which: Iterable[int]) -> dict[int, Point]:
+        of = steadied({i: self.work.tallies[i] for i in which}, self.costs, self.stack.scale.loss_scale)
+        return {i: self.candidates[i].point(measure) for i, measure in of.items()}
+
+    def _following(self, which: Sequence[int]) -> list[int]:
+        """Those that some budget could follow or that others are compared with."""
+        if self.work.used >= min(self.measuring.first_rows, len(self.work.rows)):
+            which = self._one_breadth(self._measured(which))
+        points = list(self._measured(which).values())
+        share = 1.0 if self.work.used < self.measuring.first_rows else 0.5  # of an error, by which a point may be below the hull
+        slack = [share * p.measure.loss_error for p in points]
+        on = useful([p.cost for p in points], [-p.loss for p in points], [self._most(p) for p in points], slack)
+        return sorted({which[i] for i in (*on.tolist(), *best_of_each_kind(points))} | {self._at_once})
+
+    def _one_breadth(self, points: Mapping[int, Point]) -> list[int]:
+        """Of the adaptive policies without a hard budget those of one breadth, that with the largest area: the best of all
+        breadths at each cost would be the luckiest one."""
+
+        def chosen(point: Point, breadth: int | None) -> bool:
+            return point.cap is None and (point.prefix is not None or point.breadth == breadth)
+
+        adaptive = sorted({p.breadth for p in points.values() if p.cap is None and p.kind == ADAPTIVE and p.breadth})
+        areas = {b: area_of([p for p in points.values() if chosen(p, b)], self.stack.scale) for b in adaptive}
+        best = max(adaptive, key=lambda b: areas[b], default=None)
+        return [i for i, p in points.items() if p.cap is not None or p.kind != ADAPTIVE or p.breadth == best]
+
+    def _filled(self, left: Sequence[int], cost_rows: int, more: Callable[[], bool]) -> list[int]:
+        """Further policies, where neighbours that some average budget would follow are far apart."""
+        rows, new = np.sort(self.work.rows[: self.work.used]), list[int]()
+        while len(new) < self.measuring.fills and more():
+            every = [p for p in self._costed([*left, *new]).values() if p.cap is None]
+            stairs = [every[i] for i in staircase([p.cost for p in every], [-p.loss for p in every]).tolist()]
+            candidate = next(iter(fills(stairs, self.candidates)), None)
+            if candidate is None:
+                break
+            new.append(len(self.candidates))
+            self.candidates.append(candidate)
+            self.work.tallies[new[-1]] = self.held_out.tally(candidate, rows)
+            self.paid[new[-1]] = self._paid(candidate, cost_rows)
+        return new
 
     def _cost_pace(self, candidates: Sequence[StackCandidate]) -> float:
-        """Seconds for a row in which `_costed` looks at all of these, at most: as if each bought what the dearest buys."""
+        """Seconds for a row in which `_paid` looks at all of these, at most: as if each bought what the dearest buys."""
         problem = self.held_out.problem
         everything = max(candidates, key=lambda c: c.prefix or 0)
         began, rows = time.monotonic(), some_rows(len(problem), PROBED, self.seed)
         measure(problem, self.stack.policy(everything.lam, everything.prefix), None, rows)
         return (time.monotonic() - began) / len(rows) * len(candidates)
 
-    def _costed(self, point: Point, n: int) -> Point | None:
-        """The point with a cost that is not below what the policy that is used costs on rows of the fit: all members together
-        are less sure than each of them, and buy more. What is paid needs no labels. None where the policy that is used hardly
-        buys what the members bought: then it is not the one that was measured."""
+    def _paid(self, candidate: StackCandidate, n: int) -> Measure:
+        """What the policy that is used costs on rows of the fit. That needs no labels."""
+        lam, prefix, cap, breadth, tests = candidate
         problem = self.held_out.problem
-        limit = self.stack.limit(problem.schema.costs, point.prefix, point.cap)
-        rows = some_rows(len(problem), n, self.seed)
-        used = measure(problem, self.stack.follow(point), limit, rows)
-        if used.cost < LEAST_USED * point.cost:
-            return None
-        if used.cost <= point.cost:
-            return point
-        return replace(
-            point, measure=replace(point.measure, cost=used.cost, cost_error=max(used.cost_error, point.measure.cost_error))
-        )
+        policy = self.stack.policy(lam, prefix, breadth=breadth, tests=tests)
+        return measure(problem, policy, self.stack.limit(self.costs, prefix, cap), some_rows(len(problem), n, self.seed))
+
+    def _costed(self, which: Iterable[int]) -> dict[int, Point]:
+        """Points with costs that are not below what the policies that are used cost on rows of the fit: all members together are
+        less sure than each of them, and buy more. Without those where the policy that is used hardly buys what the members
+        bought: then it is not the one that was measured."""
+        points = {i: (point, self.paid[i]) for i, point in self._measured(which).items()}
+        return {i: raised(point, paid) for i, (point, paid) in points.items() if paid.cost >= LEAST_USED * point.cost}
 
     def _most(self, point: Point) -> float:
-        return self.stack.most_paid(self.held_out.problem.schema.costs, point.prefix, point.cap)
+        return self.stack.most_paid(self.costs, point.prefix, point.cap)
+
+
+def raised(point: Point, paid: Measure) -> Point:
+    """The point with a cost that is not below what was paid."""
+    if paid.cost <= point.cost:
+        return point
+    error = max(paid.cost_error, point.measure.cost_error)
+    return replace(point, measure=replace(point.measure, cost=paid.cost, cost_error=error))

@@ -97,6 +97,7 @@ def model_card(name: str, model: LearnedModel) -> dict[str, Any]:
         ],
         "objective": model.objective,
         "budget": str(model.budget),
+        "drawn": model.blend.drawn,
         "expected": model.expected,
         "frontier": model.frontier_figures,
         "bought": None if used is None else used.bought,

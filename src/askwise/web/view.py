@@ -16,7 +16,7 @@ from askwise.model.alternatives import alternatives, at_average
 from askwise.model.model import LearnedModel
 from askwise.model.outcomes import BINS, Outcomes
 from askwise.model.purchases import Usage, usage
-from askwise.reports.model_report import compared, headline
+from askwise.reports.model_report import compared, headline, lottery
 from askwise.reports.pages import Strong
 from askwise.session.session import TRACE, Session
 from askwise.session.step import Option, Step
@@ -137,7 +137,7 @@ _WORDS = {
 def for_people(words: str) -> str:
     """A sentence of the library, in the words of the page."""
     words = reworded(words, _WORDS)
-    return words[:1].upper() + words[1:] + "."
+    return _as_sentence(words)
 
 
 def inputs(model: LearnedModel, test: str) -> list[dict[str, Any]]:
@@ -219,11 +219,16 @@ def slider(model: LearnedModel) -> list[dict[str, Any]]:
             "cost": money(figures["cost"], model.unit, about=True),
             "accuracy": percent(figures["accuracy"]),
             "loss": f"{figures['loss']:.4f}",
+            "lottery": _as_sentence(lottery(there)),
         }
         words |= {name.replace("_", "-"): text for name, text in errors(there.measured, model.unit).items()}
         error = there.measured.loss_error if model.judged_by_loss else there.measured.accuracy_error
         positions.append({**figures, "error": error, "words": words, "n": there.measured.n})
     return positions
+
+
+def _as_sentence(words: str) -> str:
+    return words and f"{words[0].upper()}{words[1:]}."
 
 
 def errors(measured: Measure, unit: str) -> dict[str, str]:

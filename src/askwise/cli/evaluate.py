@@ -11,14 +11,19 @@ from askwise.core.arrays import Ints
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.facade import Model
-from askwise.reports.model_report import MeasuredOn, lines_of, measured
+from askwise.reports.model_report import MeasuredOn, lines_of, lottery, measured
+from askwise.reports.promises import borne_out
 
 
 def run(options: argparse.Namespace) -> None:
     model = model_of(options)
     _check_target(model, options)
-    measures = measured(model, _report_of(model, cases_of(options, part="test", as_written=model.encoding.text)))
-    print(json.dumps(measures) if options.json else lines_of(measures))
+    report = _report_of(model, cases_of(options, part="test", as_written=model.encoding.text))
+    measures, promises = measured(model, report), borne_out(model, report)
+    if options.json:
+        print(json.dumps({**measures, "promises": [promise.to_dict() for promise in promises]}))
+    else:
+        print(lines_of(measures), *([by_lot] if (by_lot := lottery(model)) else []), *promises, sep="\n")
 
 
 def _check_target(model: Model, options: argparse.Namespace) -> None:

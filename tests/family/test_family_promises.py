@@ -131,10 +131,14 @@ def test_a_further_constraint_never_promises_more(model, seed):
 
     assert falls([loss(HardBudget(h)) for h in HARD])
     assert falls([loss(AverageBudget(a)) for a in AVERAGES])
-    for a in AVERAGES:
-        assert falls([*(loss(AverageBudget(a) & HardBudget(h)) for h in HARD), loss(AverageBudget(a))])
     for h in HARD:
         assert falls([loss(AverageBudget(a) & HardBudget(h)) for a in AVERAGES])
+    for mixing in (False, True):  # where two policies are mixed only if no single one is near, a further one may take their place
+        for a in AVERAGES:
+            average = AverageBudget(a, mixing=mixing)
+            assert falls([*(loss(average & HardBudget(h)) for h in HARD), loss(average)])
+        for h in HARD:
+            assert falls([loss(AverageBudget(a, mixing=mixing) & HardBudget(h)) for a in AVERAGES])
     for lam in (0, 0.002, 0.02, 0.2, 2):
         assert falls([*(loss(Tradeoff(lam) & HardBudget(h)) for h in HARD), loss(Tradeoff(lam))])
 

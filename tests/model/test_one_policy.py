@@ -104,7 +104,7 @@ def test_the_command_line_says_how_an_average_budget_is_met(folder):
     for more, words in (
         (("--confidence", "0.9"), "--confidence is about an average budget; give --average-budget too"),
         (("--no-mixing",), "--mixing is about an average budget; give --average-budget too"),
-        (("--average-budget", "1", "--confidence", "95"), "confidence is 95; it must be a probability from 0.5 to below 1"),
+        (("--average-budget", "1", "--confidence", "95"), "confidence is 95.0; it must be a probability from 0.5 to below 1"),
     ):
         code, _, err = run("predict", folder / "stack.askwise", cases, *more)
         assert code != 0

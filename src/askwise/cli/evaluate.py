@@ -12,18 +12,18 @@ from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.facade import Model
 from askwise.reports.model_report import MeasuredOn, lines_of, lottery, measured
-from askwise.reports.promises import borne_out
+from askwise.reports.promises import borne_out, for_machines
 
 
 def run(options: argparse.Namespace) -> None:
     model = model_of(options)
     _check_target(model, options)
     report = _report_of(model, cases_of(options, part="test", as_written=model.encoding.text))
-    measures, promises = measured(model, report), borne_out(model, report)
     if options.json:
-        print(json.dumps({**measures, "promises": [promise.to_dict() for promise in promises]}))
+        print(json.dumps(for_machines(model, report)))
     else:
-        print(lines_of(measures), *([by_lot] if (by_lot := lottery(model)) else []), *promises, sep="\n")
+        by_lot = lottery(model)
+        print(lines_of(measured(model, report)), *([by_lot] if by_lot else []), *borne_out(model, report), sep="\n")
 
 
 def _check_target(model: Model, options: argparse.Namespace) -> None:

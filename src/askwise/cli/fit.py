@@ -28,7 +28,8 @@ from askwise.model.file import read_state, write_state
 from askwise.model.learn import chosen
 from askwise.processes import check_processes
 from askwise.reports.model_page import PAGES, PICTURES, beside, write_report
-from askwise.reports.model_report import MeasuredOn, card, comparison_table, describe, frontier_table, measured, results
+from askwise.reports.model_report import MeasuredOn, card, comparison_table, describe, frontier_table, results
+from askwise.reports.promises import for_machines
 from askwise.tables.external import Recorded
 from askwise.tables.frames import TableView
 from askwise.tables.small_files import read_list, read_loss
@@ -153,7 +154,7 @@ def _report(options: argparse.Namespace, model: Model, out: Path, on: list[Measu
     files = write_report(model, out, on)
     if options.json:
         measures: dict[str, Any] = {"test": None, "validation": None, "out_of_fold": None}
-        measures |= {each.kind: measured(model, each.report) for each in on}
+        measures |= {each.kind: for_machines(model, each.report) for each in on}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
     compared = comparison_table(model)

@@ -25,7 +25,7 @@ from askwise.family.candidates import Candidate, Probe, under_caps, without_caps
 from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.inference import Family
-from askwise.frontier.hull import hull, useful
+from askwise.frontier.hull import hull, staircase, useful
 from askwise.frontier.point import Point
 
 
@@ -181,12 +181,12 @@ def interim_points(probe: Probe, lams: int) -> list[Point]:
 
 
 def well_costed(points: list[Point], spending: Callable[[Point], Point]) -> list[Point]:
-    """Prefixes, and adaptive points with mean costs of more rows: those on the hull, and on the hull that this makes, until it
-    consists of such points."""
+    """Prefixes, and adaptive points with mean costs of more rows: those on the staircase, and on the staircase that this makes,
+    until it consists of such points."""
     done = {i: p for i, p in enumerate(points) if p.prefix is not None}
     while True:
         now = [done.get(i, p) for i, p in enumerate(points)]
-        new = [i for i in hull([p.cost for p in now], [-p.loss for p in now]).tolist() if i not in done]
+        new = [i for i in staircase([p.cost for p in now], [-p.loss for p in now]).tolist() if i not in done]
         if not new:
             return [now[i] for i in sorted(done)]
         done |= {i: spending(points[i]) for i in new}

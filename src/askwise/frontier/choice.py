@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from askwise.core.arrays import Doubles, Ints
 from askwise.core.budget import Budget
 from askwise.core.episode import measure
 from askwise.core.policy import Mixture, Policy
@@ -49,9 +50,12 @@ def within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
 
     Beyond the point where more money no longer helps it is that point, which costs less than b.
     """
-    c = np.asarray(cost, float)
-    points = hull(cost, score)
-    right = int(np.searchsorted(c[points], b, "right"))  # how many of the hull's points cost at most b
+    return _within(np.asarray(cost, float), hull(cost, score), b)
+
+
+def _within(c: Doubles, points: Ints, b: float) -> Blend:
+    """Of some points, by rising cost, the two next to b, blended so that they cost b exactly."""
+    right = int(np.searchsorted(c[points], b, "right"))  # how many of them cost at most b
     if right == 0:
         raise InputError(f"no policy is as cheap as {b:g}; the cheapest costs {c[points[0]]:g}")
     first = int(points[right - 1])
@@ -105,9 +109,11 @@ def choose(
         single, between = single_within_average(cost, score, error, b), single_between(cost, score, b, joined)
         if between is not None and between.mean(score) >= single.mean(score):
             single = between
-        blend = within_average(cost, score, b)
         if mixture == "always":
+            blend = within_average(cost, score, b)
             return blend if blend.mean(score) > single.mean(score) else single
+        # of two steps next to each other, so that what is promised rises from one to the other, and never falls with more money
+        blend = _within(np.asarray(cost, float), staircase(cost, score), b)
         far = single.mean(cost) < (1 - NEAR) * b and blend.mean(score) - single.mean(score) > e[blend.second]
         return blend if mixture == "if better" and far else single
     points = hull(cost, score)

@@ -7,7 +7,7 @@ from typing import Any
 
 from askwise.evaluation import Report
 from askwise.model.model import LearnedModel
-from askwise.reports.model_report import unit_of
+from askwise.reports.model_report import measured, unit_of
 from askwise.texts import give_or_take
 
 KEPT, CHANCE, BROKEN = "kept", "above, by no more than chance would explain", "above, by more than chance would explain"
@@ -27,6 +27,11 @@ class Promise:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def for_machines(model: LearnedModel, report: Report) -> dict[str, Any]:
+    """What a model came to on some cases, and whether that bears out what it promises."""
+    return {**measured(model, report), "promises": [promise.to_dict() for promise in borne_out(model, report)]}
 
 
 def borne_out(model: LearnedModel, report: Report) -> list[Promise]:

@@ -27,7 +27,7 @@ class Point:
     prefix: int | None = None  # of a family: so many tests of a fixed order for everybody who can have them; None: adaptive
     cap: int | None = None  # of a family: the hard budget, in units of the costs, it was measured under and is run under
     breadth: int | None = None  # of a stack: so many of the next tests of the fixed order compete
-    tests: tuple[int, ...] | None = None  # of a stack: the prefix is of these, which are best for a hard budget, not of the order
+    tests: tuple[int, ...] | None = None  # of a stack: the prefix is of these, which serve a hard budget better, not of the order
 
     def joined(self, other: Point) -> bool:
         """Whether the policies at the tradeoffs between two points of a family lie between these, in what they buy too."""

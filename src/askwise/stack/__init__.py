@@ -19,7 +19,7 @@ weights: how much each learner counts
 held_out: beliefs of members that have not learned from a row
 pool: states with the beliefs in them and after each of some tests
 order: tests of the static order moved forward
-fixed_sets: for a hard budget the best set of tests for everybody
+fixed_sets: for a hard budget a set of tests for everybody, better than the order
 checkpoint: what must hold for a checkpoint of a training
 train: a training, a step at a time
 steady: losses of policies with less noise than mistakes have

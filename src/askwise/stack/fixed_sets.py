@@ -1,4 +1,4 @@
-"""For a hard budget the set of tests that is best for everybody: the static order as far as the money goes, mended.
+"""For a hard budget a set of tests for everybody: the static order as far as the money goes, improved step by step.
 
 An order serves all budgets, and so none of them exactly: with 30 to spend it may buy ten cheap tests where one for 20 and two
 others are worth more. Held-out beliefs tell what a set is worth, so that sets can be compared as a whole. A test is forced in,

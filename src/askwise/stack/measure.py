@@ -24,6 +24,7 @@ from askwise.family.candidates import caps_of
 from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import GrowingMeasurement, area_of
+from askwise.frontier.choice import NEAR
 from askwise.frontier.hull import hull, staircase, useful
 from askwise.frontier.point import ADAPTIVE, KINDS, Point, neighbours
 from askwise.stack.config import DESIGN
@@ -31,7 +32,6 @@ from askwise.stack.inference import Believe, Stack
 from askwise.stack.steady import BelievedTally, believed_tally, steadied
 
 MOST_REMEMBERED = 3_000_000  # beliefs
-NEAR = 1.05  # times as much as a point its neighbour may cost, without a policy between them
 CLOSEST = 1.05  # two tradeoffs, of which one is so many times the other, have nothing between them
 LEAST_USED = 0.5  # share of what its members pay that a policy must pay, to be the one that was measured
 FEWEST_COST_ROWS = 100  # on which costs are measured however short the time
@@ -188,7 +188,7 @@ def fills(stairs: Sequence[Point], tried: Sequence[StackCandidate]) -> list[Stac
     ways = [(stairs[i].cost, stairs[j].cost) for i, j in neighbours(stairs)]
     for cheaper, dearer in pairwise(stairs):
         ratio = dearer.cost / cheaper.cost if cheaper.cost else np.inf
-        if ratio <= NEAR or any(low <= cheaper.cost and dearer.cost <= high for low, high in ways):
+        if ratio <= 1 + NEAR or any(low <= cheaper.cost and dearer.cost <= high for low, high in ways):
             continue
         for point, dearer_side in ((cheaper, True), (dearer, False)):
             if point.prefix is not None:

@@ -184,7 +184,7 @@ def guided(rows: int, rule: str, seed: int) -> Problem:
 @pytest.mark.parametrize(("rule", "lams"), [("log", ("0.005", "0.02")), ("brier", ("0.004", "0.012"))])
 def test_it_comes_near_the_exact_optimum(rule, lams):
     """Of what the best of all policies for these very rows saves against answering at once, it saves most."""
-    config = StackConfig.for_size(700, 3).but(value_steps=400, tree_rounds=30, folds=2, pool_states=2000)
+    config = StackConfig.for_size(700, 3).but(value_steps=400, tree_rounds=30, folds=3, pool_states=2000)
     stack = run(guided(500, rule, 0), guided(200, rule, 1), None, config, 0).shared
     test = guided(3000, rule, 2)
     exact = Exact(test)

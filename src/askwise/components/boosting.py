@@ -70,6 +70,7 @@ class Fitted(NamedTuple):
     log_loss: float
     per_round: float
     reached: float = 1.0
+    curve: tuple[float, ...] = ()  # the log loss after each round that there is time for, also after the best
 
 
 def boost(
@@ -82,9 +83,10 @@ def boost(
     threads: int,
     rounds: int | None = None,
     rate: float | None = None,
+    keeps_all: bool = False,
     **tree: Any,
 ) -> Fitted:
-    """A classifier from (X, y, weights), stopped where the validation rows are predicted best.
+    """A classifier from (X, y, weights), stopped where the validation rows are predicted best, unless it `keeps_all` its rounds.
 
     It fits into its seconds: the first rounds are timed, and the more rounds there is time for, the smaller the learning rate.
     With a number of `rounds` given, nothing is timed, but after its seconds it stops; `rate` is the learning rate then.
@@ -98,10 +100,11 @@ def boost(
     model.add_valid(library.Dataset(Xv, yv, weight=wv, reference=data), "validation")
     built = time.monotonic()
     best, at, done, most, patience = np.inf, 0, 0, rounds or SETTINGS.fewest_rounds, max(20, round(3 / rate))
+    curve: list[float] = []
     while done < most:
         stuck = model.update()
         done += 1
-        now = model.eval_valid()[0][2]
+        curve.append(now := model.eval_valid()[0][2])
         if now < best - 1e-7:
             best, at = now, done
         if done == 3 and rounds is None:
@@ -116,8 +119,8 @@ def boost(
             break
     per_round = (time.monotonic() - built) / done
     # a copy of the rounds that are kept, without the data
-    small = library.Booster(model_str=model.model_to_string(num_iteration=max(at, 1)))
-    return Fitted(small, float(best), per_round, done / most)
+    small = library.Booster(model_str=model.model_to_string(num_iteration=done if keeps_all else max(at, 1)))
+    return Fitted(small, float(best), per_round, done / most, tuple(curve))
 
 
 def _rate(rounds: int) -> float:

@@ -13,6 +13,7 @@ states: which tests the states hold that learners see
 side_by_side: networks of equal size, trained together
 networks: networks of any set of tests
 learners: the same by trees and linear models; all learners of a member
+stopping: how long learners learn, by what the other members held out
 members: the learners of a member as a job, which any process can do
 engines: members fitted several at a time, here or on a cluster
 weights: how much each learner counts

@@ -15,6 +15,7 @@ from askwise.stack.belief import LEARNERS
 from askwise.stack.checks import check_features, check_learners, check_numbers
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
+from askwise.stack.stopping import CURVES, is_layer
 from askwise.stack.trees import TreeArrays
 from askwise.training.checkpoint import TrainingState, part
 from askwise.training.checkpoint_checks import intact, order_of, same_shapes, same_types
@@ -41,8 +42,9 @@ def check_state(stored: TrainingState, here: TrainingState, problem: Problem, fo
     _check_contents("its features", features)
     with _as_damage_of("its features"):
         check_features(features, len(schema.columns))
+    complete = facts["members"] == folds.members
     for k in members:
-        _check_member(f"its member {k}", part(arrays, f"member/{k}/"), features, schema, config)
+        _check_member(f"its member {k}", part(arrays, f"member/{k}/"), features, schema, config, complete)
     weights = part(arrays, "weight/")
     intact(sorted(weights) == facts["learners"], f"it does not have the weights of the learners {quoted(facts['learners'])}")
     for name, weight in weights.items():
@@ -108,14 +110,17 @@ def _check_contents(whose: str, arrays: Arrays) -> None:
         check_numbers(arrays)
 
 
-def _check_member(whose: str, learners: Arrays, features: Arrays, schema: Schema, config: StackConfig) -> None:
-    """The learners of a member: complete, as large as the settings say, and each what it should be."""
+def _check_member(whose: str, learners: Arrays, features: Arrays, schema: Schema, config: StackConfig, stopped: bool) -> None:
+    """The learners of a member: complete, as large as the settings say, and each what it should be. Before all members are there
+    they have their curves and are not yet stopped."""
     shapes = _network_shapes(schema, features, config)
     by_set = {"linear.by_set"} if schema.n_tests <= DESIGN.by_set_tests else set()
     names = {"linear.main", "linear.bias", *by_set, *shapes, *(f"networks.{name}" for name in features)}
     names |= {"reached", *(f"trees.{name}" for name in TreeArrays._fields)}
-    intact(set(learners) == names, f"{whose} is not complete")
+    intact(set(learners) == names | (set() if stopped else set(CURVES)), f"{whose} is not complete")
     _check_contents(whose, learners)
+    if not stopped:
+        learners = _checked_curves(whose, learners, schema, config)
     with _as_damage_of(whose):
         check_learners(learners, schema, LEARNERS)
     for name, shape in shapes.items():
@@ -124,6 +129,18 @@ def _check_member(whose: str, learners: Arrays, features: Arrays, schema: Schema
     intact(share.shape == (3,) and bool(((share >= 0) & (share <= 1)).all()), f"'reached' of {whose} is not three shares")
     same = all(np.array_equal(learners[f"networks.{name}"], value) for name, value in features.items())
     intact(same, f"{whose} sees columns in another way than the others")
+
+
+def _checked_curves(whose: str, learners: Arrays, schema: Schema, config: StackConfig) -> Arrays:
+    """The learners with all their rounds and at their last check; layers at the other checks are as large."""
+    rounds, checks = (learners[name] for name in CURVES)
+    outputs = 1 if schema.n_classes == 2 else schema.n_classes
+    fits = rounds.ndim == 1 and 0 < len(rounds) * outputs == learners["trees.root"].size
+    intact(fits, f"'trees.curve' of {whose} does not fit its trees")
+    fits = checks.ndim == 1 and 0 < len(checks) <= config.network_checks
+    fits &= all(value.shape[:1] == checks.shape for name, value in learners.items() if is_layer(name))
+    intact(fits, f"'networks.curve' of {whose} does not fit its networks")
+    return {name: value[-1] if is_layer(name) else value for name, value in learners.items() if name not in CURVES}
 
 
 def _network_shapes(schema: Schema, features: Arrays, config: StackConfig) -> dict[str, tuple[int, ...]]:

@@ -54,7 +54,7 @@ class StackConfig(StateSettings):
     tree_rate: Amount = 0.1
     """Learning rate of the trees."""
     tree_rounds: Size = 200
-    """Rounds of boosting, unless held-out states are predicted best before."""
+    """Rounds of boosting, unless held-out states are predicted best long before."""
     most_trees: Size = 800
     """Trees of all members together: one decision must stay fast."""
     ridge: Amount = 1.0

@@ -42,8 +42,9 @@ def fit_member(
     threads: int,
     seconds: float,
 ) -> Arrays:
-    """All learners of one member of a stack, from the rows that it learns from; the others tell when to stop. The result depends
-    on nothing else, so that members can be fitted anywhere, in any order. features: how networks see columns, see `networks`.
+    """All learners of one member of a stack, from the rows that it learns from, with how well they predict the others after each
+    round and at each check: see `stopping`. The result depends on nothing else, so that members can be fitted anywhere, in any
+    order. features: how networks see columns, see `networks`.
     `reached` in the result: how much of its schedule each learner had time for."""
     ends = time.monotonic() + seconds
     trees, of_trees = fit_trees(maker, learned, held_out, config, members, seed, threads, TREE_TIME * seconds)
@@ -59,7 +60,8 @@ def fit_member(
 def fit_trees(
     maker: StateMaker, learned: Ints, held_out: Ints, config: StackConfig, members: int, seed: int, threads: int, seconds: float
 ) -> tuple[Arrays, float]:
-    """Boosted trees of any set of tests, as arrays, and how much of their rounds there was time for."""
+    """Boosted trees of any set of tests, as arrays, with their log loss after each round, and how much of their rounds there was
+    time for."""
     began = time.monotonic()
     problem, rng, K = maker.problem, np.random.default_rng(seed), maker.problem.schema.n_classes
     weight, y, outputs = row_weights(problem), problem.labels, 1 if K == 2 else K
@@ -80,10 +82,13 @@ def fit_trees(
         threads=threads,
         rounds=rounds,
         rate=rate,
+        keeps_all=True,
         min_data_in_leaf=least,
         **tree,
     )
-    return from_lightgbm(fitted.model, len(problem.schema.columns), K).arrays(), fitted.reached
+    arrays = from_lightgbm(fitted.model, len(problem.schema.columns), K).arrays()
+    rounds = len(arrays["root"]) // outputs  # one that finds nothing to split leaves no trees
+    return {**arrays, "curve": np.array(fitted.curve[:rounds], np.float32)}, fitted.reached
 
 
 def fit_linear(maker: StateMaker, learned: Ints, config: StackConfig, seed: int, seconds: float) -> tuple[Arrays, float]:

@@ -25,6 +25,7 @@ from askwise.stack.states import StateMaker, some_of
 
 HELD_OUT_STATES = 6_000  # on which it is seen when networks are enough
 ENCODED_AT_ONCE = 30_000_000  # numbers that may be kept in memory; where there are more, each batch is encoded by itself
+FIRST_CHECK = 0.02  # of the steps; the other checks follow at growing distances, as few rows are learned by heart soon
 WORSE = 1.05  # a network whose held-out log loss is so many times its least overfits
 
 
@@ -61,6 +62,8 @@ class NetworkTraining:
             self.network.parameters(), lr=config.network_rate, weight_decay=config.network_decay, fused=True
         )
         self.reached = 0.0  # how much of the steps there was time for
+        self.curve: list[float] = []  # the log loss on held-out states at each check
+        self.at_check: list[Arrays] = []  # what is stored of the networks at each
         self.held_out = some_of(held_out, HELD_OUT_STATES, self.rng)
         self.held_out_inputs = self._inputs(self.held_out, maker.masks(self.held_out, self.rng)).expand(M, -1, -1)
 
@@ -70,22 +73,19 @@ class NetworkTraining:
         return torch.from_numpy(self.encode.masked(shown, mask))
 
     def run(self, steps: int, seconds: float) -> float:
-        """Learns for so many steps, but no longer than so many seconds, and returns the least log loss on held-out states. The
-        networks are those that had it."""
-        began, least, best = time.monotonic(), np.inf, self.mean.state_dict()
-        check = max(1, steps // self.config.network_checks)
+        """Learns for so many steps, but no longer than so many seconds, and returns the least log loss on held-out states."""
+        began, checks = time.monotonic(), np.geomspace(FIRST_CHECK, 1.0, self.config.network_checks)
         for step in range(1, steps + 1):
-            over = max(step / steps, (time.monotonic() - began) / max(seconds, 1e-3))
-            self._step(step, min(over, 1.0))
-            if step % check == 0 or over >= 1:
-                log_loss = self._held_out_log_loss()
-                if log_loss < least:
-                    least, best = log_loss, {name: value.clone() for name, value in self.mean.state_dict().items()}
-                if over >= 1 or log_loss > WORSE * least:
+            over = min(max(step / steps, (time.monotonic() - began) / max(seconds, 1e-3)), 1.0)
+            self._step(step, over)
+            if due := int((checks[len(self.curve) :] <= over).sum()):
+                log_loss, now = self._held_out_log_loss(), self.mean.arrays()
+                self.curve += [log_loss] * due
+                self.at_check += [now] * due
+                if over >= 1 or log_loss > WORSE * min(self.curve):
                     self.reached = step / steps if over >= 1 else 1.0
                     break
-        self.mean.load_state_dict(best)
-        return least
+        return min(self.curve)
 
     def _step(self, step: int, progress: float) -> None:
         M, B = self.config.networks, self.config.network_batch
@@ -107,8 +107,9 @@ class NetworkTraining:
         return float((self.weight[row] * nats).mean())
 
     def arrays(self) -> Arrays:
-        """What is stored of them, see `belief.Networks`."""
-        return {**self.features, **self.mean.arrays()}
+        """What is stored of them, see `belief.Networks`, with each layer as it was at each check."""
+        layers = {name: np.stack([now[name] for now in self.at_check]) for name in self.at_check[0]}
+        return {**self.features, **layers, "curve": np.array(self.curve, np.float32)}
 
 
 def fit_networks(

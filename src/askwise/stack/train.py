@@ -42,6 +42,7 @@ from askwise.stack.order import refined
 from askwise.stack.pool import Pool
 from askwise.stack.side_by_side import SideBySide
 from askwise.stack.states import StateMaker, some_of
+from askwise.stack.stopping import stopped
 from askwise.stack.trees import TreeArrays, joined
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
 from askwise.training.checkpoint_checks import same_run
@@ -156,6 +157,8 @@ class StackTrainer:
         self.early |= self.fitting(self.task, self.missing)
         while (learners := self.early.pop(len(self.members), None)) is not None:
             self.members.append(learners)
+        if len(self.members) == self.folds.members:
+            self.members = stopped(self.members)
 
     @property
     def missing(self) -> list[int]:

@@ -38,6 +38,12 @@ class TreeArrays(NamedTuple):
         """To store them."""
         return {**{name: getattr(self, name) for name in self._fields[:-1]}, "depth": np.array([self.depth])}
 
+    def first(self, trees: int) -> TreeArrays:
+        """So many of them alone."""
+        end = self.root[trees] if trees < len(self.root) else len(self.column)
+        nodes = {name: getattr(self, name)[:end] for name in ("column", "threshold", "child", "value")}
+        return self._replace(**nodes, root=self.root[:trees], output=self.output[:trees])
+
     def scores(self, values: Any, known: Any, classes: int) -> Any:
         """B, K: the sum of the leaves that a case reaches, for each class. values, known: B, C."""
         low, high = np.float32(-np.inf), np.float32(np.inf)

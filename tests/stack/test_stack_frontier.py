@@ -5,7 +5,9 @@ import pytest
 from tests.support.members import QUICK
 
 from askwise import CostlyClassifier, HardBudget, load
-from askwise.stack.measure import HeldOut, StackCandidate, StackFrontier
+from askwise.core.measures import Measure
+from askwise.frontier.point import Point
+from askwise.stack.measure import HeldOut, StackCandidate, StackFrontier, as_paid
 from askwise.stack.run import MEASURING
 
 COSTS = [20, 1, 1, 1, 1, 1, 1]  # x0 is the scan
@@ -38,7 +40,7 @@ def test_a_dear_test_is_bought_where_a_hard_budget_has_room_for_it(fitted, tmp_p
     np.testing.assert_array_equal(again.at(HardBudget(22)).acquire(X).cost, classifier.at(HardBudget(22)).acquire(X).cost)
 
 
-def test_a_policy_that_does_not_buy_what_its_members_bought_is_not_kept(fitted):
+def test_a_policy_that_does_not_buy_what_its_members_bought_loses_what_members_lose_that_buy_as_little(fitted):
     classifier, X, y = fitted
     model = classifier.model_
     problem = model.problem(X, y)
@@ -49,8 +51,36 @@ def test_a_policy_that_does_not_buy_what_its_members_bought_is_not_kept(fitted):
     frontier.paid = {i: frontier._paid(candidate, 500) for i, candidate in enumerate(tries)}
     first = COSTS[int(np.argmin(model.family.rank))]
     assert [round(point.cost, 6) for point in frontier._costed(range(3)).values()] == [0, 0, first]
-    members = frontier.work.tallies[2]
-    frontier.work.tallies[1] = members  # as if its members had bought a test, which it never does
-    assert list(frontier._costed(range(3))) == [0, 2]
+    frontier.work.tallies[1] = frontier.work.tallies[2]  # as if its members had bought a test, which it never does
+    costed = frontier._costed([1, 2])
+    assert costed[1].cost == 0
+    assert costed[1].loss == costed[0].loss > costed[2].loss
     frontier.work.tallies[2] = frontier.work.tallies[0]  # and here as if they had bought none
     assert frontier._costed(range(3))[2].cost == first
+
+
+def test_losses_are_those_of_members_that_paid_as_much():
+    def point(cost, loss, **more):
+        return Point(0.1, Measure(cost, loss, 1 - loss, 100, 0.5, 0.01), **more)
+
+    points = {
+        0: point(0, 0.4, prefix=0),
+        1: point(2, 0.3, breadth=3),
+        2: point(6, 0.1, breadth=3),
+        3: point(8, 0.2, breadth=1),
+        4: point(5, 0.2, prefix=2),
+        5: point(5, 0.2, breadth=3, cap=7),
+    }
+    paid = {i: Measure(cost, 9, 9, 50, 0.25) for i, cost in {0: 0, 1: 3, 2: 7, 3: 4, 4: 5, 5: 4}.items()}
+    costed = as_paid(points, paid, 0)
+    figures = {i: (p.cost, round(p.loss, 6), p.measure.cost_error) for i, p in costed.items()}
+    # 1: a quarter of the way from 0.3 to 0.1; 2: as 2; 3: halfway from deciding at once; 5: no less than its members
+    assert figures == {
+        0: (0, 0.4, 0.25),
+        1: (3, 0.25, 0.25),
+        2: (7, 0.1, 0.25),
+        3: (4, 0.3, 0.25),
+        4: (5, 0.2, 0.25),
+        5: (5, 0.2, 0.5),
+    }
+    assert [p.measure.n for p in costed.values()] == [100] * 6

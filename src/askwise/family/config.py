@@ -199,7 +199,7 @@ class MeasuringConfig(Settings):
     """Hard budgets that are measured, evenly from the cheapest test to everything."""
     test_caps: Size = 12
     """Hard budgets besides, such that just buy some test."""
-    few_amounts: Count = 16
+    few_amounts: Count = 48
     """Where tests can add up to no more different amounts than this, all of them are hard budgets, and no others."""
     cap_lams: Count = 4
     """Tradeoffs at which each hard budget is measured, besides 0."""

@@ -33,7 +33,6 @@ from askwise.stack.steady import BelievedTally, believed_tally, steadied
 
 MOST_REMEMBERED = 3_000_000  # beliefs
 CLOSEST = 1.05  # two tradeoffs, of which one is so many times the other, have nothing between them
-LEAST_USED = 0.5  # share of what its members pay that a policy must pay, to be the one that was measured
 FEWEST_COST_ROWS = 100  # on which costs are measured however short the time
 PROBED = 50  # rows by which the pace is known
 
@@ -307,19 +306,34 @@ class StackFrontier:
         return measure(problem, policy, self.stack.limit(self.costs, prefix, cap), some_rows(len(problem), n, self.seed))
 
     def _costed(self, which: Iterable[int]) -> dict[int, Point]:
-        """Points with costs that are not below what the policies that are used cost on rows of the fit: all members together are
-        less sure than each of them, and buy more. Without those where the policy that is used hardly buys what the members
-        bought: then it is not the one that was measured."""
-        points = {i: (point, self.paid[i]) for i, point in self._measured(which).items()}
-        return {i: raised(point, paid) for i, (point, paid) in points.items() if paid.cost >= LEAST_USED * point.cost}
+        """Points with what the policies that are used pay on rows of the fit."""
+        return as_paid(self._measured({*which, self._at_once}), self.paid, self._at_once)
 
     def _most(self, point: Point) -> float:
         return self.stack.most_paid(self.costs, point.prefix, point.cap)
 
 
-def raised(point: Point, paid: Measure) -> Point:
-    """The point with a cost that is not below what was paid."""
-    if paid.cost <= point.cost:
-        return point
-    error = max(paid.cost_error, point.measure.cost_error)
-    return replace(point, measure=replace(point.measure, cost=paid.cost, cost_error=error))
+def as_paid(points: Mapping[int, Point], paid: Mapping[int, Measure], at_once: int) -> dict[int, Point]:
+    """Points with the costs of the policies that are used. All members together are surer than each of them, or less sure, and at
+    the same tradeoff they buy less or more. So what a policy loses is what members lost on average that paid as much, with more
+    or less of the same: another tradeoff at the same breadth. Under a hard budget, where nearly all of it is spent, the cost is
+    that of the members if it is higher."""
+    costed = dict[int, Point]()
+    for i, point in points.items():
+        if point.prefix is None and point.cap is None:
+            like = [p for j, p in points.items() if j == at_once or (p.prefix, p.cap, p.breadth) == (None, None, point.breadth)]
+            own = at_cost(sorted((p.measure for p in like), key=lambda m: m.cost), paid[i].cost)
+            costed[i] = replace(point, measure=replace(own, cost=paid[i].cost, cost_error=paid[i].cost_error))
+        else:
+            dearer = max(paid[i], point.measure, key=lambda m: m.cost)
+            costed[i] = replace(point, measure=replace(point.measure, cost=dearer.cost, cost_error=dearer.cost_error))
+    return costed
+
+
+def at_cost(curve: Sequence[Measure], cost: float) -> Measure:
+    """What is measured between the two of these, by rising cost, that cost less and more, in proportion."""
+    second = int(np.searchsorted([m.cost for m in curve], cost))
+    if second in (0, len(curve)):
+        return curve[min(second, len(curve) - 1)]
+    low, high = curve[second - 1], curve[second]
+    return low.mixed(high, (cost - low.cost) / (high.cost - low.cost))

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from askwise.core.budget import Budget, HardBudget, Tradeoff
-from askwise.core.policy import class_values
+from askwise.core.policy import decision_values
 from askwise.core.problem import Problem
 from askwise.evaluation import Report
 from askwise.facade import Model
@@ -49,7 +49,7 @@ def one(seed: int, algorithm: str = "family") -> rows.Row:
         problem.schema,
         None,
         problem.loss,
-        class_values(problem),
+        decision_values(problem),
         learned.result.points,
         Budget(),
         Budget(),

@@ -11,7 +11,7 @@ import onnxruntime
 from askwise import Budget
 from askwise.core.cases import State
 from askwise.core.measures import Measure
-from askwise.core.policy import Choice, Policy, class_values
+from askwise.core.policy import Choice, Policy, decision_values
 from askwise.core.problem import Problem
 from askwise.facade import Model
 from askwise.frontier.point import Point
@@ -48,7 +48,7 @@ def stacks(rows: int, tests: int, classes: int, rich: bool) -> tuple[Model, Prob
         schema=problem.schema,
         encoding=encoding,
         loss=problem.loss,
-        at_once=class_values(problem),
+        at_once=decision_values(problem),
         points=points,
         trained_for=Budget(),
         budget=Budget(),

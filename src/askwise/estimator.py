@@ -17,7 +17,7 @@ from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.labels import class_codes
 from askwise.core.parameters import Either, Instance, Jobs, OneOf, OrNone, Real, Size, Whole, checked_attributes
-from askwise.core.policy import class_values
+from askwise.core.policy import decision_values
 from askwise.core.scoring import case_losses
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
@@ -266,7 +266,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             encoding=ready.encoding,
             loss=ready.problem.loss,
             rule=ready.problem.rule,
-            at_once=class_values(ready.problem),
+            at_once=decision_values(ready.problem),
             points=learned.result.points,
             trained_for=budget,
             budget=budget,

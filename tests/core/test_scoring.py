@@ -14,7 +14,7 @@ from askwise.core.budget import Tradeoff
 from askwise.core.cases import State
 from askwise.core.episode import measure, rollout
 from askwise.core.measures import Mean
-from askwise.core.policy import Always, Choice, Mixture, Policy, class_values, decide_at_once
+from askwise.core.policy import Always, Choice, Mixture, Policy, decision_values, decide_at_once
 from askwise.core.problem import Problem, Schema
 from askwise.core.scoring import RULES, belief_loss, case_losses, expected_losses, largest
 from askwise.errors import InputError
@@ -97,7 +97,7 @@ def test_what_is_expected_is_the_mean_of_what_happens(p: np.ndarray, rule: str) 
 def test_the_loss_scale_is_what_the_class_shares_lose(rule: str, scale: float) -> None:
     problem = problem_of(rule)
     assert problem.prior_loss == problem.loss_scale == pytest.approx(scale)
-    assert class_values(problem) == (pytest.approx(-1), pytest.approx(-1))
+    assert decision_values(problem) == (pytest.approx(-1), pytest.approx(-1))
     assert measure(problem, decide_at_once(problem), None).loss == pytest.approx(scale)
     assert problem_of(None).loss_scale == 1
 

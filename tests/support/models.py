@@ -12,7 +12,7 @@ from askwise import AverageBudget, Budget, HardBudget
 from askwise.components.networks import weights_of
 from askwise.core.cost_spec import CostSpec
 from askwise.core.measures import Measure
-from askwise.core.policy import class_values
+from askwise.core.policy import decision_values
 from askwise.core.problem import Problem
 from askwise.facade import Model
 from askwise.family.conditions import Scale, costs_alone
@@ -51,7 +51,7 @@ def _parts(X, y, known, loss, prices):
         "rows": [0, 0],
     }
     return problem, dict(
-        schema=schema, encoding=encoding, loss=problem.loss, rule=problem.rule, at_once=class_values(problem),
+        schema=schema, encoding=encoding, loss=problem.loss, rule=problem.rule, at_once=decision_values(problem),
         trained_for=Budget(), known=tuple(known), seed=3, unit="€", facts=facts,
     )  # fmt: skip
 

@@ -62,6 +62,7 @@ class World:
     loss: list[list[float]] | str | None = None
     hard: Any = None
     name: str = "a world"
+    decisions: dict[str, Any] = field(default_factory=dict)  # that are not classes, with what they cost
 
     @property
     def tests(self) -> list[str]:
@@ -76,7 +77,7 @@ class World:
         schema = Schema.build(
             columns,
             self.classes,
-            CostSpec(self.costs, setup=self.setup, derived=self.derived, reveals=self.reveals),
+            CostSpec(self.costs, self.setup, self.derived, self.reveals, self.decisions),
             external_needs=self.needs,
         )
         return Problem.build(schema, self.X, self.y, known=self.known, external=self.external, loss=self.loss, **more)
@@ -111,13 +112,16 @@ class NaiveCase:
         """All actions in the order in which they are numbered."""
         w = self.world
         ask = [] if w.needs is None else [("ask", None)]
-        return [("say", c) for c in w.classes] + ask + [("buy", t) for t in w.tests]
+        return [("say", c) for c in (*w.classes, *w.decisions)] + ask + [("buy", t) for t in w.tests]
 
     def wanted(self, action: int) -> set[str]:
         kind, what = self.actions()[action]
         return {"say": set(), "ask": set(self.world.needs or ()), "buy": {what}}[kind]
 
     def cost_of(self, action: int) -> Fraction:
+        kind, what = self.actions()[action]
+        if kind == "say":
+            return Fraction(str(self.world.decisions.get(what, 0)))
         return self.costs.cost(self.held | self.wanted(action), self.known) - self.costs.cost(self.held, self.known)
 
     def can_have(self, test: str) -> bool:
@@ -127,8 +131,6 @@ class NaiveCase:
 
     def legal(self, action: int) -> bool:
         kind, what = self.actions()[action]
-        if kind == "say":
-            return True
         has_all = all(self.can_have(test) for test in self.wanted(action))
         affords = self.world.hard is None or self.spent + self.cost_of(action) <= Fraction(str(self.world.hard))
         return has_all and affords and not (kind == "buy" and what in self.held)
@@ -148,7 +150,7 @@ class NaiveCase:
             return float(said != self.truth)
         if isinstance(self.world.loss, str):
             return self.score_of([float(p) for p in belief])
-        return self.world.loss[self.world.classes.index(self.truth)][self.world.classes.index(said)]
+        return self.world.loss[self.world.classes.index(self.truth)][[*self.world.classes, *self.world.decisions].index(said)]
 
     def step(self, action: int) -> None:
         kind, what = self.actions()[action]
@@ -164,8 +166,8 @@ def expected_losses(beliefs: Any, loss: Any, rule: str | None) -> np.ndarray:
     """What each decision is expected to lose, one case and one class at a time."""
     out = []
     for p in np.asarray(beliefs, float).tolist():
-        K = range(len(p))
-        named = [sum(p[y] * float(loss[y][k]) for y in K) for k in K]
+        K, D = range(len(p)), range(len(loss[0]))
+        named = [sum(p[y] * float(loss[y][d]) for y in K) for d in D]
         if rule is not None:
             stake = [max(float(x) for x in loss[y]) for y in K]
             log = [-math.log(max(p[y], 1e-6)) for y in K]
@@ -177,7 +179,7 @@ def expected_losses(beliefs: Any, loss: Any, rule: str | None) -> np.ndarray:
 
 
 def check_rules(world: World, problem: Problem, done: Episodes) -> None:
-    """What holds for every policy: each action legal when it was taken, one class at the end, the bill right to the digit."""
+    """What holds for every policy: each action legal when it was taken, one decision at the end, the bill right to the digit."""
     for i, row in enumerate(done.row):
         where = f"in {world.name}, row {row}"
         case = NaiveCase(world, int(row))
@@ -190,8 +192,8 @@ def check_rules(world: World, problem: Problem, done: Episodes) -> None:
             assert not (kind == "buy" and test in case.missing), f"bought what is not there {where}"
             assert case.legal(action), f"could not afford it, or the existing classifier lacked a test {where}"
             case.step(action)
-        assert case.decision in world.classes, f"did not end with a class {where}"
-        assert world.classes[done.decision[i]] == case.decision, f"reports another decision {where}"
+        assert case.decision is not None, f"did not end with a decision {where}"
+        assert problem.schema.decisions[done.decision[i]] == case.decision, f"reports another decision {where}"
         assert {t for t, held in zip(world.tests, done.mask[i], strict=True) if held} == case.held, where
         assert int(done.cost[i]) * problem.schema.costs.smallest_unit == case.spent, f"reports another cost {where}"
         assert world.hard is None or case.spent <= Fraction(str(world.hard)), f"over the hard budget {where}"
@@ -249,4 +251,8 @@ def random_world(seed: int, rows: int = 5) -> World:
         world.loss = rng.uniform(size=(len(classes), len(classes))).round(2).tolist()
     if sometimes(0.7):
         world.hard = [0, 0.05, 0.1, 0.3, 0.7, 0.9, 1.2, 2.1, 3.3, 5][rng.integers(10)]
+    if sometimes(0.25):
+        world.decisions = {name: str(rng.choice(MONEY)) for name in ("defer", "treat")[: rng.integers(1, 3)]}
+        plain = 1 - np.eye(len(classes)) if world.loss is None else np.array(world.loss)
+        world.loss = np.hstack([plain, rng.uniform(size=(len(classes), len(world.decisions))).round(2)]).tolist()
     return world

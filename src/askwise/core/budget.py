@@ -106,7 +106,7 @@ class Budget:
 
         Paper: section 2.5, restricted actions
         """
-        return None if self.hard is None else min(math.floor(self.hard / costs.smallest_unit), costs.total)
+        return None if self.hard is None else min(math.floor(self.hard / costs.smallest_unit), costs.most)
 
     def fixed_lam(self, problem: Problem, hard_tradeoff: float = 1e-3) -> float:
         """The lambda of a budget that has no average. With only a hard budget costs do not count, but a noisy maximum must not

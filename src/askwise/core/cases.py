@@ -80,8 +80,8 @@ class Cases:
         return np.asarray(costs.money(costs.marginal(costs.paid(self.mask, self._known()))), float)
 
     def legal(self, any_available: bool = False) -> Bools:
-        """B, A. Deciding is always possible. A test can be bought once, if the row has it, and what it is computed from,
-        and the hard budget allows it.
+        """B, A. Deciding for a class is always possible, for something else if the hard budget allows it. A test can be bought
+        once, if the row has it, and what it is computed from, and the hard budget allows it.
 
         `any_available` also counts tests the row lacks: the variation the paper tried and rejected.
 
@@ -100,30 +100,34 @@ class Cases:
             left = self.left()
             paid = schema.costs.paid(self.mask, known)
             tests &= schema.costs.marginal(paid) <= left[:, None]
+            if schema.other_decisions:
+                legal[:, : schema.n_decisions] = schema.decision_cost <= left[:, None]
         if schema.external_needs is not None:
             ask = np.ones(B, bool)
             if there is not None:
                 ask &= (there | self.mask | ~schema.external_needs).all(1)
             if self.cap is not None:
                 ask &= schema.costs.bill(paid, self._external_needs()) <= left
-            legal[:, schema.n_classes] = ask
+            legal[:, schema.n_decisions] = ask
         return legal
 
     def cost_of(self, action: Ints) -> Ints:
-        """B: c(a | F̄) in units; 0 for a class.
+        """B: c(a | F̄) in units; 0 for a class, and for another decision what that costs.
 
         Paper: section 2.3, reward of a feature; algorithm 3, reward
         """
         schema = self.problem.schema
         test = action - schema.first_test
+        last = schema.n_decisions - 1
+        decided = np.where(action <= last, schema.decision_cost[np.minimum(action, last)], 0)
         if schema.costs.plain and schema.external_needs is None:
-            return np.where(test >= 0, schema.costs.own[np.maximum(test, 0)], 0)
+            return np.where(test >= 0, schema.costs.own[np.maximum(test, 0)], decided)
         wanted = np.zeros_like(self.mask)
         buys = np.flatnonzero(test >= 0)
         wanted[buys, test[buys]] = True
         if schema.external_needs is not None:
             wanted[test == -1] = schema.external_needs
-        return schema.costs.bill(schema.costs.paid(self.mask, self._known()), wanted)
+        return decided + schema.costs.bill(schema.costs.paid(self.mask, self._known()), wanted)
 
     def loss_of(self, action: Ints, belief: Array | None = None) -> Doubles:
         """B: ℓ(a, y); 0 for a test, and everywhere when the labels are not known. Under a scoring rule it is what the
@@ -131,7 +135,7 @@ class Cases:
 
         Paper: section 2.3, reward of a class; algorithm 3, reward
         """
-        problem, K = self.problem, self.problem.schema.n_classes
+        problem, last = self.problem, self.problem.schema.n_decisions - 1
         if problem.y is None:
             return np.zeros(len(action))
         decision = self.decision_of(action)
@@ -140,13 +144,13 @@ class Cases:
                 only = f"the loss {problem.rule!r} judges class probabilities, and here is only a class"
                 raise InputError(f"{only}; use a loss matrix")
             return np.where(decision >= 0, problem.belief_losses(belief, self.row), 0.0)
-        return np.where(decision >= 0, problem.loss[problem.y[self.row], np.minimum(decision, K - 1)], 0.0)
+        return np.where(decision >= 0, problem.loss[problem.y[self.row], np.minimum(decision, last)], 0.0)
 
     def decision_of(self, action: Ints) -> Ints:
-        """B: the class that is said, -1 while tests are bought."""
-        decision = np.where(action < self.problem.schema.n_classes, action, -1)
+        """B: the class that is said or what else is decided, -1 while tests are bought."""
+        decision = np.where(action < self.problem.schema.n_decisions, action, -1)
         if self.problem.external is not None:
-            asked = action == self.problem.schema.n_classes
+            asked = action == self.problem.schema.n_decisions
             decision[asked] = self.problem.external[self.row[asked]]
         return decision
 
@@ -157,7 +161,7 @@ class Cases:
         own /= own.sum(1, keepdims=True)  # in single precision they do not quite add up to 1
         if self.problem.external is None:
             return own
-        asked = action == self.problem.schema.n_classes
+        asked = action == self.problem.schema.n_decisions
         if self.problem.external_belief is not None:
             own[asked] = self.problem.external_belief[self.row[asked]]
             return own
@@ -176,7 +180,7 @@ class Cases:
         buys = np.flatnonzero(action >= schema.first_test)
         self.mask[buys, action[buys] - schema.first_test] = True
         if schema.external_needs is not None:
-            self.mask[action == schema.n_classes] |= schema.external_needs
+            self.mask[action == schema.n_decisions] |= schema.external_needs
 
     def buy_in_order(self, tests: Ints, free_first: bool = False) -> tuple[Ints, Ints] | None:
         """Buys as many of these as each case can have, one after the other. Returns who bought what; None where the cost of one

@@ -1,4 +1,4 @@
-"""What people say about tests and their costs, as one object: from the estimator, a plan or a named data set to the schema.
+"""What people say about tests, other decisions and costs, as one object: from the estimator, a plan or named data to the schema.
 
 Its shape is checked here; whether its names exist, where the columns and the tests are known: in `Schema` and `CostFunction`.
 """
@@ -18,7 +18,8 @@ _NO_COLUMNS = "reveals nothing; name its columns or remove it"
 
 @dataclass(frozen=True)
 class CostSpec:
-    """Costs of tests, set-ups that tests share, tests that are computed from others, and the columns that a test reveals.
+    """Costs of tests, set-ups that tests share, tests that are computed from others, the columns that a test reveals, and what
+    may be decided that is not a class.
 
     A single name may come without brackets, and None stands for nothing.
 
@@ -32,6 +33,8 @@ class CostSpec:
         {test: tests it is computed from}. A cost of its own is a fee on top of what these cost.
     reveals : dict, default={}
         {test: its columns}. Every other column is a test of its own.
+    decisions : dict, default={}
+        {decision: cost} of decisions that are not classes, such as {'specialist': 120}. The loss matrix says what each loses.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class CostSpec:
     setup: Mapping[str, tuple[Any, Sequence[str]]] = field(default_factory=dict)
     derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reveals: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    decisions: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         setup = _mapping(self.setup, "setup", "{'draw': (2, ['sugar'])}")
@@ -55,6 +59,7 @@ class CostSpec:
             "setup": {name: _pair(name, pair) for name, pair in setup.items()},
             "derived": {test: _names(names, f"derived test {test!r}", _NO_SOURCES) for test, names in derived.items()},
             "reveals": {test: _names(names, f"test {test!r}", _NO_COLUMNS) for test, names in reveals.items()},
+            "decisions": _mapping(self.decisions, "decisions", "{'specialist': 120}"),
         }
         for name, value in parts.items():
             object.__setattr__(self, name, value)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -80,6 +80,7 @@ class CostFunction:
     member: Bools  # F, G: test f needs set-up g
     sources: Bools  # F, F: test f is computed from test j
     smallest_unit: Fraction  # money that everything here is counted in
+    decisions: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # what each decision that is not a class costs
 
     @classmethod
     def build(cls, tests: Sequence[str], costs: CostSpec | Mapping[str, Any] | Sequence[Any] | None = None) -> CostFunction:
@@ -90,12 +91,14 @@ class CostFunction:
         spec, index = CostSpec.of(costs), {test: i for i, test in enumerate(tests)}
         own = _own(index, spec)
         shared = [exact(amount, f"the cost of set-up {name!r}") for name, (amount, _) in spec.setup.items()]
+        decisions = [exact(amount, f"the cost of the decision {name!r}") for name, amount in spec.decisions.items()]
         sources, member = _sources(index, spec), _member(index, spec)
-        unit = Fraction(1, math.lcm(1, *(x.denominator for x in own + shared)))
-        units = [[int(x / unit) for x in xs] for xs in (own, shared)]
-        if max(sum(units[0]) + sum(units[1]), unit.denominator) >= COUNTED:
+        unit = Fraction(1, math.lcm(1, *(x.denominator for x in own + shared + decisions)))
+        units = [[int(x / unit) for x in xs] for xs in (own, shared, decisions)]
+        if max(sum(map(sum, units)), unit.denominator) >= COUNTED:
             raise InputError("the costs differ by too many digits to be counted exactly; round them")
-        return cls(np.array(units[0], np.int64), np.array(units[1], np.int64), member, sources, unit)
+        own_units, setup, of_decisions = (np.array(each, np.int64) for each in units)
+        return cls(own_units, setup, member, sources, unit, of_decisions)
 
     @property
     def plain(self) -> bool:
@@ -131,8 +134,13 @@ class CostFunction:
 
     @cached_property
     def total(self) -> int:
-        """The cost of everything, in units."""
+        """The cost of all tests, in units."""
         return int(self.own.sum() + self.setup[self.member.any(0)].sum())
+
+    @cached_property
+    def most(self) -> int:
+        """What a case may cost at most, in units: all tests, and the dearest decision."""
+        return self.total + int(self.decisions.max(initial=0))
 
     @property
     def alone(self) -> Ints:

@@ -138,7 +138,7 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints, beli
         probability=np.concatenate(how)[by_case],
         length=np.bincount(case, minlength=n),
         mask=mask,
-        cost=schema.costs.cost(mask, known),
+        cost=schema.costs.cost(mask, known) + schema.decision_cost[decision],
         decision=decision,
         loss=loss,
         belief=belief,

@@ -23,61 +23,73 @@ def scoring_rule(loss: Any) -> str | None:
     return loss
 
 
-def loss_matrix(loss: Any, classes: Sequence[Any], class_weight: Doubles | float) -> Doubles:
-    """K, K: loss[truth, decision], each row times the weight of its class."""
-    K = len(classes)
+def loss_matrix(loss: Any, classes: Sequence[Any], class_weight: Doubles | float, others: Sequence[Any] = ()) -> Doubles:
+    """K, D: loss[truth, decision], each row times the weight of its class. others: decisions that are not classes."""
+    K, decisions = len(classes), [*classes, *others]
+    D = len(decisions)
+    if loss is None and others:
+        raise InputError(f"nothing says what the decision {others[0]!r} loses; give a loss matrix that has a column for it")
     if isinstance(loss, Mapping) or hasattr(loss, "columns"):
-        loss = by_class(loss, classes, "the loss matrix")
+        loss = by_class(loss, classes, "the loss matrix", others)
     try:
         losses = 1.0 - np.eye(K) if loss is None else np.array(loss, np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise InputError(f"the loss matrix must be {K} rows of {K} numbers, loss[truth, decision]") from None
-    if losses.shape != (K, K):
-        raise InputError(f"the loss matrix has shape {losses.shape}; for {K} classes it must be {(K, K)}, loss[truth, decision]")
-    _amounts(losses, classes, "the loss matrix")
+        raise InputError(f"the loss matrix must be {K} rows of {D} numbers, loss[truth, decision]") from None
+    if losses.shape != (K, D):
+        also = f" and the decisions {', '.join(map(quoted, others))}" if others else ""
+        right = f"for {K} classes{also} it must be {(K, D)}, loss[truth, decision]"
+        raise InputError(f"the loss matrix has shape {losses.shape}; {right}")
+    _amounts(losses, classes, decisions, "the loss matrix")
     losses *= np.reshape(class_weight, (-1, 1))
     if not losses.any():
         raise InputError("the loss matrix, with the class weights, is all zeros, so no decision matters")
-    _amounts(losses, classes, "the loss matrix, with the class weights,")
+    _amounts(losses, classes, decisions, "the loss matrix, with the class weights,")
     return losses
 
 
-def _amounts(losses: Doubles, classes: Sequence[Any], what: str) -> None:
+def _amounts(losses: Doubles, classes: Sequence[Any], decisions: Sequence[Any], what: str) -> None:
     """Refuses a loss that cannot be computed with, and says which one it is."""
     usual = (losses >= float(LEAST)) & (losses <= float(MOST))
     for truth, decision in np.argwhere(~usual & (losses != 0)).tolist():
         value = losses[truth, decision]
         fault = "too small or too large" if value > 0 and np.isfinite(value) else "negative or not finite"
         raise InputError(
-            f"{what} holds {value:g} for deciding {classes[decision]!r} where {classes[truth]!r} is true, which is "
+            f"{what} holds {value:g} for deciding {decisions[decision]!r} where {classes[truth]!r} is true, which is "
             f"{fault}; losses must be finite numbers, 0 or {AMOUNTS}"
         )
 
 
-def by_class(loss: Any, classes: Sequence[Any], what: str) -> Any:
-    """A frame, or {truth: {decision: value}}, as rows in the order of the classes. It has each class once, and nothing else."""
+def by_class(loss: Any, classes: Sequence[Any], what: str, others: Sequence[Any] = ()) -> Any:
+    """A frame, or {truth: {decision: value}}, as rows in the order of the classes and columns in that of the decisions: classes
+    and then others. It has each of them once, and nothing else."""
+    decisions = [*classes, *others]
     if isinstance(loss, Mapping):
         rows = {truth: dict(row) if isinstance(row, Mapping) else {} for truth, row in loss.items()}
         names = {"row": list(rows), "column": list(dict.fromkeys(name for row in rows.values() for name in row))}
     else:
         names = {"row": list(getattr(loss, "index", range(len(loss)))), "column": list(loss.columns)}
-        if [*names.values()] == [[*range(len(classes))]] * 2:  # not named, so in order
+        if [*names.values()] == [[*range(len(classes))], [*range(len(decisions))]]:  # not named, so in order
             return np.asarray(loss)
         cells = zip(names["row"], np.asarray(loss).tolist(), strict=True)
         rows = {truth: dict(zip(names["column"], row, strict=True)) for truth, row in cells}
-    for kind, there in names.items():
+    for kind, expected in (("row", classes), ("column", decisions)):
+        there = names[kind]
         for name in there:
-            if name not in classes:
-                raise InputError(f"{what} has a {kind} {name!r}, which is not a class; {did_you_mean(name, classes)}")
+            if name not in expected:
+                neither = "not a class" if expected is classes or not others else "neither a class nor one of the other decisions"
+                raise InputError(f"{what} has a {kind} {name!r}, which is {neither}; {did_you_mean(name, expected)}")
         check_distinct(there, f"{kind} of {what}")
-        for name in classes:
-            if name not in there:
+        for name in expected:
+            if name in there:
+                continue
+            if name in classes:
                 raise InputError(f"{what} has no row or no column for the class {name!r}; it needs both for every class")
+            raise InputError(f"{what} has no column for the decision {name!r}; add it")
     for truth in classes:
-        for decision in classes:
+        for decision in decisions:
             if decision not in rows[truth]:
                 raise InputError(f"{what} has no loss for deciding {decision!r} where {truth!r} is true; add it")
-    return [[rows[truth][decision] for decision in classes] for truth in classes]
+    return [[rows[truth][decision] for decision in decisions] for truth in classes]
 
 
 def external_probabilities(external: Any, n: int, K: int, rule: str) -> Doubles:

@@ -164,9 +164,9 @@ class MeasuredGreedy(Greedy):
 
 @dataclass(frozen=True)
 class Constant(ValueFunction):
-    """The same values in every state, for classes only: greedy on these decides at once."""
+    """The same values in every state, for decisions only: greedy on these decides at once."""
 
-    classes: tuple[float, ...]
+    decisions: tuple[float, ...]
     shares: tuple[float, ...] | None = None  # of the classes, which it believes
 
     def belief(self, state: State) -> Doubles | None:
@@ -174,7 +174,7 @@ class Constant(ValueFunction):
 
     def __call__(self, state: State) -> Floats:
         values = np.full_like(state.legal, NEVER, dtype=np.float32)
-        values[:, : len(self.classes)] = self.classes
+        values[:, : len(self.decisions)] = self.decisions
         return values
 
     def view(self, state: State) -> ValueView:
@@ -184,17 +184,17 @@ class Constant(ValueFunction):
         return ValueView(self(state), self.belief(state), gain, np.full(B, np.nan), np.full(B, np.nan), None)
 
 
-def class_values(problem: Problem) -> tuple[float, ...]:
-    """K: minus the scaled loss to expect of each class when nothing is known."""
+def decision_values(problem: Problem) -> tuple[float, ...]:
+    """D: minus the scaled loss to expect of each decision when nothing is known; what costs something is never decided."""
     expected = problem.mean(problem.loss[problem.labels])
     if problem.rule is not None:
         expected = expected_losses(problem.shares[None], problem.loss, problem.rule)[0]
-    return tuple((-expected / problem.loss_scale).tolist())
+    return tuple(np.where(problem.schema.decision_cost > 0, NEVER, -expected / problem.loss_scale).tolist())
 
 
 def decide_at_once(problem: Problem) -> Greedy:
-    """Buys nothing and says the class with the least expected loss."""
-    return Greedy(Constant(class_values(problem), tuple(problem.shares.tolist())))
+    """Buys nothing and makes the decision with the least expected loss, among those that cost nothing."""
+    return Greedy(Constant(decision_values(problem), tuple(problem.shares.tolist())))
 
 
 @dataclass(frozen=True)

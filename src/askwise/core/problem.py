@@ -4,7 +4,8 @@ Variants of the problem are data here, not flags elsewhere: macro-features are `
 features known before the start `Problem.known`, misclassification costs and class weights `Problem.loss`, probabilities as the
 goal `Problem.rule`, weights of rows `Problem.weight`, an existing classifier `Problem.external`.
 
-Shapes: N rows, C columns, F tests, K classes, A = K (+ 1) + F actions: classes first, then the existing classifier, then tests.
+Shapes: N rows, C columns, F tests, K classes, D decisions: the classes and then others, such as sending a case to a specialist;
+A = D (+ 1) + F actions: decisions first, then the existing classifier, then tests.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from askwise.core.parameters import check_distinct
 from askwise.core.rows import known_mask, value_table
 from askwise.core.sampling import hash_cases
 from askwise.core.scoring import belief_loss, case_losses
-from askwise.errors import InputError, did_you_mean
+from askwise.errors import InputError, did_you_mean, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class Schema:
     owner: Ints  # C: the test that reveals each column
     costs: CostFunction
     external_needs: Bools | None = None  # F: the tests an existing classifier needs, if there is one
+    other_decisions: tuple[str, ...] = ()  # that are not classes
 
     @classmethod
     def build(
@@ -58,8 +60,8 @@ class Schema:
         classes : sequence
             Two or more, each once.
         costs : CostSpec, dict or sequence, default=None
-            All that is said about tests and their costs, or costs alone. A test that reveals several columns is a
-            macro-feature or a vector-valued feature.
+            All that is said about tests, other decisions and their costs, or costs of tests alone. A test that reveals several
+            columns is a macro-feature or a vector-valued feature.
         external_needs : sequence of str, default=None
             Tests that an existing classifier needs, if there is one.
 
@@ -80,7 +82,12 @@ class Schema:
         index = {t: i for i, t in enumerate(tests)}
         needs = None if external_needs is None else _needs(external_needs, index)
         owner = np.array([index[revealed.get(c, c)] for c in columns], np.int64)
-        return cls(tuple(columns), tuple(tests), tuple(classes), owner, CostFunction.build(tests, spec), needs)
+        others = tuple(spec.decisions)
+        for name in others:
+            if not isinstance(name, str) or not name or name in classes:
+                why = "is a class" if name in classes else "is no name"
+                raise InputError(f"the decision {quoted(name)} {why}; a decision that is not a class needs a name of its own")
+        return cls(tuple(columns), tuple(tests), tuple(classes), owner, CostFunction.build(tests, spec), needs, others)
 
     def __repr__(self) -> str:
         return f"Schema({len(self.columns)} columns, {self.n_tests} tests, {self.n_classes} classes)"
@@ -94,9 +101,24 @@ class Schema:
         return len(self.classes)
 
     @property
+    def decisions(self) -> tuple[Any, ...]:
+        """D: the classes, and what else may be decided."""
+        return (*self.classes, *self.other_decisions)
+
+    @property
+    def n_decisions(self) -> int:
+        return len(self.classes) + len(self.other_decisions)
+
+    @cached_property
+    def decision_cost(self) -> Ints:
+        """D: what each decision costs, in units; a class costs nothing."""
+        cost: Ints = np.r_[np.zeros(self.n_classes, np.int64), self.costs.decisions]
+        return cost
+
+    @property
     def first_test(self) -> int:
-        """The action that buys test 0; the action before it, if it is not a class, asks the existing classifier."""
-        return self.n_classes + (self.external_needs is not None)
+        """The action that buys test 0; the action before it, if it is not a decision, asks the existing classifier."""
+        return self.n_decisions + (self.external_needs is not None)
 
     @property
     def n_actions(self) -> int:
@@ -160,7 +182,7 @@ class Problem:
     y: Ints | None  # N, classes as 0..K-1; None when only decisions are wanted
     available: Bools | None  # N, F; None: every row has every test
     known: Bools | None  # N, F; None: no case knows anything at the start
-    loss: Doubles  # K, K: loss[truth, decision]
+    loss: Doubles  # K, D: loss[truth, decision]
     weight: Doubles | None  # N: how often a row is drawn in training, and how much it counts in every mean; None: all alike
     external: Ints | None  # N: what the existing classifier says
     ids: Array | None  # N: names of the cases, for draws that do not depend on the batch
@@ -193,7 +215,7 @@ class Problem:
             Values from `schema.classes`.
         known : sequence of str, or bool array of shape (N, F), default=None
             Tests free for everyone, or what each row knows.
-        loss : array-like of shape (K, K), 'log' or 'brier', default=None
+        loss : array-like of shape (K, D), 'log' or 'brier', default=None
             `loss[truth, decision]`; 0/1 by default. A word is a scoring rule: what is lost is a matter of the class
             probabilities, not of the class that is named.
         class_weight : dict or 'balanced', default=None
@@ -231,7 +253,10 @@ class Problem:
             raise InputError(f"the case ids have shape {names.shape}; there must be one for each of {n} rows")
         draws = None if weight is None else row_weights(weight, labels, K, n)
         weights = 1.0 if class_weight is None else class_weights(class_weight, labels, schema.classes, draws)
-        losses = loss_matrix(None if rule else loss, schema.classes, weights)
+        if rule is not None and schema.other_decisions:
+            other = f"{schema.other_decisions[0]!r} is a decision that is not a class"
+            raise InputError(f"the loss {rule!r} judges class probabilities, and {other}; use a loss matrix")
+        losses = loss_matrix(None if rule else loss, schema.classes, weights, schema.other_decisions)
         return cls(schema, data, labels, available, mask, losses, draws, answers, names, rule, believed)
 
     @classmethod
@@ -310,10 +335,10 @@ class Problem:
 
     @cached_property
     def prior_loss(self) -> float:
-        """Mean loss of the best decision that buys nothing; under a scoring rule, of the class shares as belief."""
+        """Mean loss of the best decision that costs nothing; under a scoring rule, of the class shares as belief."""
         if self.rule is not None:
             return float(belief_loss(self.shares[None], self.stakes, self.rule)[0, 0])
-        return float(self.mean(self.loss[self.labels]).min())
+        return float(self.mean(self.loss[self.labels])[self.schema.decision_cost == 0].min())
 
     @cached_property
     def shares(self) -> Doubles:

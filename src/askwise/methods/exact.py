@@ -109,8 +109,9 @@ class Exact:
         self.total, self.n = int(mass.sum()), self._cube(cell, mass)
         classes = range(self.schema.n_classes)
         self.mass = np.stack([self._cube(cell, mass * (problem.labels == k)) for k in classes])
-        # the loss mass of each decision, the existing classifier's last
-        self.decide = np.stack([sum(self.mass[y] * loss[y, k] for y in classes) for k in classes])
+        decisions = range(self.schema.n_decisions)
+        self.decide = np.stack([sum(self.mass[y] * loss[y, d] for y in classes) for d in decisions])  # the loss mass of each
+        self.free = self.schema.decision_cost == 0
         if problem.rule is not None:
             flat = self.mass.reshape(self.schema.n_classes, -1).T
             lost = flat.sum(1, keepdims=True) * expected_losses(class_shares(flat), problem.loss, problem.rule)
@@ -149,8 +150,8 @@ class Exact:
         a, b = rate.denominator, rate.numerator
         shape = self.n.shape
         cost, loss = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        table, stop = np.zeros(shape, np.int64), self.decide.argmin(0)
-        if int(self.decide.max()) * a + costs.total * self.total * b >= 2**62:
+        table, stop = np.zeros(shape, np.int64), self.free.nonzero()[0][self.decide[self.free].argmin(0)]
+        if int(self.decide.max()) * a + costs.most * self.total * b >= 2**62:
             raise InputError("costs and losses have too many digits for the exact optimum; round them")
         free = [int(f) for f in np.flatnonzero(~self.known)]
         always = tuple(int(f) for f in np.flatnonzero(self.known))
@@ -163,7 +164,7 @@ class Exact:
                 spent[bought] = int(costs.cost(held, self.known[None])[0])
                 if cap is not None and spent[bought] > cap:
                     continue
-                here_loss = self.decide[(slice(None), *at)].min(0)
+                here_loss = self.decide[(self.free, *at)].min(0)
                 here_cost, here_act = np.zeros_like(here_loss), stop[at]
                 mass = self.n[at]
                 paid = costs.paid(held, self.known[None])
@@ -177,10 +178,14 @@ class Exact:
                     here_cost = np.where(better, its_cost, here_cost)
                     here_act = np.where(better, action, here_act)
 
+                for decision in (~self.free).nonzero()[0].tolist():
+                    its_cost = int(schema.decision_cost[decision])
+                    if cap is None or spent[bought] + its_cost <= cap:
+                        offer(its_cost * mass, self.decide[(decision, *at)], decision)
                 if self.external is not None and schema.external_needs is not None:
                     bill = int(costs.bill(paid, schema.external_needs[None])[0])
                     if cap is None or spent[bought] + bill <= cap:
-                        offer(bill * mass, self.external[at], schema.n_classes)
+                        offer(bill * mass, self.external[at], schema.n_decisions)
                 for f in free:
                     if f in bought:
                         continue

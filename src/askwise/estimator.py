@@ -17,7 +17,6 @@ from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.labels import class_codes
 from askwise.core.parameters import Either, Instance, Jobs, OneOf, OrNone, Real, Size, Whole, checked_attributes
-from askwise.core.policy import decision_values
 from askwise.core.scoring import case_losses
 from askwise.facade import Model
 from askwise.family.config import FamilyConfig
@@ -58,7 +57,10 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         {name: (cost, tests that share it)}: a cost that is paid once, such as a blood draw.
     derived : dict, default=None
         {test: tests it is computed from}. It costs what is unpaid of these.
-    loss : array-like of shape (n_classes, n_classes), DataFrame, dict, 'log' or 'brier', default=None
+    decisions : dict, default=None
+        {decision: cost} of decisions that are not classes, such as {'specialist': 120}. The loss matrix has a column for each,
+        after those of the classes. What they cost counts in every budget.
+    loss : array-like of shape (n_classes, n_decisions), DataFrame, dict, 'log' or 'brier', default=None
         `loss[truth, decision]`, classes sorted; a DataFrame or {truth: {decision: loss}} goes by name. 0/1 loss by default.
         'log' and 'brier' judge the class probabilities instead of the class that is named: tests are bought for a risk score.
     class_weight : dict or 'balanced', default=None
@@ -140,6 +142,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reveals: Any = None,
         setup: Any = None,
         derived: Any = None,
+        decisions: Any = None,
         loss: Any = None,
         class_weight: Any = None,
         known: Any = (),
@@ -163,6 +166,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.reveals = reveals
         self.setup = setup
         self.derived = derived
+        self.decisions = decisions
         self.loss = loss
         self.class_weight = class_weight
         self.known = known
@@ -242,7 +246,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checked_attributes(self, type(self).__init__)
         check(self.algorithm, self.config, self.engine)
         prepare = Preparation(
-            spec=CostSpec(self.costs, self.setup, self.derived, self.reveals),
+            spec=CostSpec(self.costs, self.setup, self.derived, self.reveals, self.decisions),
             known=self.known,
             external=self.external,
             loss=self.loss,
@@ -261,23 +265,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         how = {"encoder": self.network, "time_limit": self.time_limit, "callback": callback, "save": save, "resume": resume}
         how |= {"n_jobs": self.n_jobs, "engine": self.engine}
         learned = learn(self.algorithm, ready.problem, ready.validation, budget, self.config, ready.seed, self.n_restarts, **how)
-        model = Model(
-            schema=ready.problem.schema,
-            encoding=ready.encoding,
-            loss=ready.problem.loss,
-            rule=ready.problem.rule,
-            at_once=decision_values(ready.problem),
-            points=learned.result.points,
-            trained_for=budget,
-            budget=budget,
-            known=ready.known,
-            seed=ready.seed,
-            unit=self.unit,
-            facts=learned.facts,
-            external=self.external,
-            encoder=self.network,
-            family=learned.result.shared,
-        )
+        model = Model.of(ready, learned, budget, unit=self.unit, external=self.external, encoder=self.network)
         held_out = learned.result.held_out
         model = replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation, held_out)})
         self.out_of_fold_ = None if held_out is None else followed(model, held_out)

@@ -5,19 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from askwise.core.policy import decision_values
 from askwise.model import file
 from askwise.model.model import LearnedModel
 
 if TYPE_CHECKING:
+    from askwise.core.budget import Budget
+    from askwise.model.learn import Learned
     from askwise.session.providers import Decided
     from askwise.session.session import Session
+    from askwise.tables.preparation import Prepared
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(LearnedModel):
     """What `CostlyClassifier.fit` learns and `askwise.load` reads."""
+
+    @classmethod
+    def of(cls, ready: Prepared, learned: Learned, budget: Budget, **more: Any) -> Self:
+        """From what was prepared and learned. more: the unit, and the classifier and encoder that were handed over."""
+        problem, result = ready.problem, learned.result
+        return cls(
+            schema=problem.schema,
+            encoding=ready.encoding,
+            loss=problem.loss,
+            rule=problem.rule,
+            at_once=decision_values(problem),
+            points=result.points,
+            trained_for=budget,
+            budget=budget,
+            known=ready.known,
+            seed=ready.seed,
+            facts=learned.facts,
+            family=result.shared,
+            **more,
+        )
 
     def __repr__(self) -> str:
         from askwise.reports.model_report import one_line

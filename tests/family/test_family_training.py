@@ -91,7 +91,7 @@ def test_the_runtime_without_torch_says_the_same(name, shown):
         now = own.gather(1, pick[:, None])[:, 0]
     expected = {
         "belief": belief.exp(),
-        "class_losses": decide,
+        "decision_losses": decide,
         "decision_loss": decide.min(1, keepdim=True).values,
         "test_logits": scores,
         "test_values": judged.value_after + own,

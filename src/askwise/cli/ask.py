@@ -214,7 +214,8 @@ def _sure(session: Session, step: Step) -> str:
     probabilities are the answer, all of them."""
     if session.model.rule is not None:
         return f"{_beliefs(step)}, {_losses(session, step)}"
-    return f"probability {step.probability:.3f}" + (f", {_losses(session, step)}" if session.model.weighted else "")
+    likely = _beliefs(step) if step.probability is None else f"probability {step.probability:.3f}"
+    return likely + (f", {_losses(session, step)}" if session.model.weighted else "")
 
 
 def _losses(session: Session, step: Step) -> str:

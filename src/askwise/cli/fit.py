@@ -66,7 +66,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_out(out: Path, options: argparse.Namespace) -> None:
     """Only what is from an earlier fit is replaced: a model and what is beside it. What a killed fit left is removed."""
-    reads = [options.cases, options.costs, options.setup, options.derived, options.reveals, _loss_file(options), options.test]
+    reads = [options.cases, options.costs, options.setup, options.derived, options.reveals, options.decisions]
+    reads += [_loss_file(options), options.test]
     check_out(out, "the model", reads, through=False)
     if out.suffix in (*PICTURES, *PAGES, ".state"):
         raise InputError(f"the model cannot be written to {str(out)!r}: that ending is for other files; end the name in .askwise")
@@ -195,7 +196,7 @@ def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, A
         "engine": options.engine,
         "unit": options.unit or ("dollars" if options.data == "thyroid" else ""),
         "scaling": cases.scaling,
-        "loss": options.loss if file is None else read_loss(file, np.unique(cases.y).tolist()),
+        "loss": options.loss if file is None else read_loss(file, np.unique(cases.y).tolist(), list(spec.decisions)),
         "known": names(options.known),
         "categorical": names(options.categorical),
         "external": external,
@@ -239,6 +240,7 @@ FILES: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], Any]]] = {
     "setup": (("setup", "cost", "tests"), lambda row: (row["cost"], names(row["tests"], ";"))),
     "derived": (("test", "sources"), lambda row: names(row["sources"], ";")),
     "reveals": (("test", "columns"), lambda row: names(row["columns"], ";")),
+    "decisions": (("decision", "cost"), lambda row: row["cost"]),
 }
 
 

@@ -102,7 +102,7 @@ FIT = [
     *CASES,
     TEST,
     path("--costs", "costs; without it every column costs 1"),
-    *(path(f"--{name}", f"{name}, see below") for name in ("setup", "derived", "reveals")),
+    *(path(f"--{name}", f"{name}, see below") for name in ("setup", "derived", "reveals", "decisions")),
     text("--loss", "LOSS", "what mistakes lose, see below; or log or brier, where class probabilities are the goal"),
     text("--class-weight", None, "more weight for rare classes, or the same for all", choices=["balanced", "none"]),
     text("--known", "NAMES", "columns known before the start, separated by commas"),
@@ -217,6 +217,7 @@ files:
   --setup    CSV with the columns setup,cost,tests    (tests separated by ;)
   --derived  CSV with the columns test,sources        (separated by ;)
   --reveals  CSV with the columns test,columns        (separated by ;)
+  --decisions CSV with the columns decision,cost      (what may be decided that is not a class; --loss has a column for each)
   --loss     CSV: first column the true class, then one column per decision""",
     "predict": """examples:
   askwise predict model.askwise cases.csv --out decisions.csv

@@ -16,7 +16,7 @@ from askwise.core.costs import CostFunction
 from askwise.core.problem import Problem, Schema
 
 Facts = dict[str, Any]
-_COSTS = ("own", "setup", "member", "sources")
+_COSTS = ("own", "setup", "member", "sources", "decisions")
 _OF_PROBLEM = [field.name for field in fields(Problem) if field.name not in ("schema", "ids")]
 
 
@@ -49,6 +49,7 @@ def packed(problems: Mapping[str, Problem]) -> tuple[Arrays, Facts]:
         "columns": schema.columns,
         "tests": schema.tests,
         "classes": classes,
+        "other_decisions": schema.other_decisions,
         "unit": str(schema.costs.smallest_unit),
         "problems": {},
     }
@@ -64,8 +65,8 @@ def packed(problems: Mapping[str, Problem]) -> tuple[Arrays, Facts]:
 def unpacked(arrays: Arrays, facts: Facts) -> dict[str, Problem]:
     """What `packed` took apart."""
     costs = CostFunction(smallest_unit=Fraction(facts["unit"]), **{name: arrays[f"costs/{name}"] for name in _COSTS})
-    columns, tests, classes = (tuple(facts[name]) for name in ("columns", "tests", "classes"))
-    schema = Schema(columns, tests, classes, arrays["owner"], costs, arrays.get("external_needs"))
+    columns, tests, classes, others = (tuple(facts[name]) for name in ("columns", "tests", "classes", "other_decisions"))
+    schema = Schema(columns, tests, classes, arrays["owner"], costs, arrays.get("external_needs"), others)
 
     def problem(name: str, others: Facts) -> Problem:
         own: dict[str, Any] = {field: arrays[f"{name}/{field}"] for field in _OF_PROBLEM if field not in others}

@@ -100,7 +100,7 @@ class Cases:
             left = self.left()
             paid = schema.costs.paid(self.mask, known)
             tests &= schema.costs.marginal(paid) <= left[:, None]
-            if schema.other_decisions:
+            if schema.costs.decisions.any():
                 legal[:, : schema.n_decisions] = schema.decision_cost <= left[:, None]
         if schema.external_needs is not None:
             ask = np.ones(B, bool)

@@ -76,23 +76,26 @@ def under_caps(probe: Probe, extra: int | None, measuring: MeasuringConfig) -> l
 
 
 def possible_amounts(costs: CostFunction) -> list[int]:
-    """What tests and set-ups can add up to, in units, without 0."""
-    sums = np.zeros(costs.total + 1, bool)
+    """What tests, set-ups and a decision can add up to, in units, without 0."""
+    sums = np.zeros(costs.most + 1, bool)
     sums[0] = True
     for part in (*costs.own.tolist(), *costs.setup[costs.member.any(0)].tolist()):
         sums[part:] |= sums[: len(sums) - part].copy()
+    of_tests = sums[: costs.total + 1].copy()
+    for fee in costs.decisions.tolist():
+        sums[fee : fee + len(of_tests)] |= of_tests
     amounts: list[int] = np.flatnonzero(sums)[1:].tolist()
     return amounts
 
 
 def caps_of(schema: Schema, scale: Scale, measuring: MeasuringConfig) -> list[int]:
-    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test. Where tests can
-    add up to few amounts, all of these."""
+    """Hard budgets, in units: evenly from the cheapest test to everything, and such that just buy some test or pay for some
+    decision. Where all these can add up to few amounts, all of the amounts."""
     costs = schema.costs
-    if costs.total <= MOST_UNITS and len(amounts := possible_amounts(costs)) <= measuring.few_amounts:
+    if costs.most <= MOST_UNITS and len(amounts := possible_amounts(costs)) <= measuring.few_amounts:
         return amounts
-    evenly = np.geomspace(max(1, costs.total * scale.cheapest / scale.total), max(1, costs.total), measuring.caps)
-    just = np.quantile(costs.alone, np.linspace(0, 1, measuring.test_caps), method="nearest")
+    evenly = np.geomspace(max(1, costs.total * scale.cheapest / scale.total), max(1, costs.most), measuring.caps)
+    just = np.quantile([*costs.alone, *costs.decisions], np.linspace(0, 1, measuring.test_caps), method="nearest")
     return sorted({int(cap) for cap in (*evenly, *just) if cap >= 1})
 
 

@@ -74,6 +74,14 @@ def costs_alone(schema: Schema) -> Doubles:
     return alone
 
 
+def decision_money(schema: Schema) -> Doubles | None:
+    """D: what each decision costs, in money; None where none costs anything."""
+    if not schema.costs.decisions.any():
+        return None
+    money: Doubles = schema.costs.money(schema.decision_cost.astype(float))
+    return money
+
+
 def affordable(alone: Doubles, cost: Doubles, left: Doubles | None) -> Floats:
     """a_i = |{j : c(j | ∅) ≤ b - c(i | S)}| / F; B, F, or nothing where there are many tests: once test i is bought, the share of
     tests that could be paid with what is left. On the axis of the budget it is not seen exactly where a pair can be had.

@@ -24,7 +24,7 @@ class Prediction(NamedTuple):
     """What the networks predict for B states, in units of `loss_scale`."""
 
     belief: Array  # B, K: p, class probabilities
-    class_losses: Array  # B, K: expected loss of each decision
+    decision_losses: Array  # B, D: expected loss of each decision, with what it costs
     decision_loss: Array  # B, 1: D, that of the best one
     test_logits: Array  # B, F: u, the selector's
     candidates: Array  # B, F: 𝒞, the tests that compete

@@ -46,11 +46,12 @@ class Family:
     weights: Mapping[str, Array]
     scale: Scale
     rank: Array  # F: the place of each test in the static order
-    loss: Doubles  # K, K
+    loss: Doubles  # K, D
     owner: Array  # C
     alone: Doubles  # F: see `costs_alone`
     trunks: tuple[Trunk, Trunk] | None = None  # classifier and selector, where the encoder is the user's own
     rule: str | None = None  # the scoring rule that judges beliefs; None: `loss` judges decisions
+    decision_cost: Doubles | None = None  # D: what each decision costs, in money; None: nothing
 
     def values(self, lam: float, dtype: Any = np.float32) -> PredictedValues:
         """Adaptive, at a tradeoff."""
@@ -86,6 +87,9 @@ class PredictedValues(ValueFunction):
         self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
         self.loss, self.rule = (family.loss / scale.loss_scale).astype(dtype), family.rule
         self.worst = largest(self.loss, self.rule)
+        self.fees: Array | None = None  # D: what decisions cost, in units of the loss scale
+        if family.decision_cost is not None:
+            self.fees = (family.decision_cost * (self.lam / scale.loss_scale)).astype(dtype)
         self.calibration = family.weights["calibration"].astype(float)
 
     @abstractmethod
@@ -109,14 +113,22 @@ class PredictedValues(ValueFunction):
             self._values(prediction, state), prediction.belief, np.where(prediction.candidates, gain, np.nan), loss, cost, None
         )
 
-    def class_losses(self, values: Array, mask: Array) -> Array:
-        """B, K: expected loss of each decision."""
-        return self.expected_losses(self.believe(values, mask))
+    def free_losses(self, values: Array, mask: Array) -> Array:
+        """B, D: expected loss of each decision that costs nothing; of the others more than anything."""
+        lost = self.expected_losses(self.believe(values, mask))
+        return lost if self.fees is None else np.where(self.fees > 0, np.asarray(-NEVER, lost.dtype), lost)
 
     def expected_losses(self, belief: Array) -> Array:
-        """(F9) The same for a belief: B, K."""
+        """(F9) B, D: expected loss of each decision for a belief."""
         expected: Array = expected_losses(belief, self.loss, self.rule)
         return expected
+
+    def decision_losses(self, belief: Array, legal: Array) -> Array:
+        """(F9) B, D: the same with what decisions cost; more than anything where the hard budget forbids one. legal: B, A."""
+        lost = self.expected_losses(belief)
+        if self.fees is None:
+            return lost
+        return np.where(legal[:, : len(self.fees)], lost + self.fees, np.asarray(-NEVER, lost.dtype))
 
     def belief(self, state: State) -> Array:
         return self.believe(state.values, state.mask)
@@ -139,11 +151,11 @@ class PredictedValues(ValueFunction):
 
     def _values(self, prediction: Prediction, state: State) -> Floats:
         """(F24) B, A."""
-        K, F = prediction.class_losses.shape[1], prediction.test_values.shape[1]
+        D, F = prediction.decision_losses.shape[1], prediction.test_values.shape[1]
         q = np.empty_like(state.legal, dtype=prediction.test_values.dtype)
-        q[:, :K] = -prediction.class_losses
+        q[:, :D] = -prediction.decision_losses
         if prediction.external_value is not None:
-            q[:, K] = -prediction.external_value
+            q[:, D] = -prediction.external_value
         q[:, -F:] = np.minimum(-prediction.test_values, -prediction.continue_value[:, None]) - 1e3
         q[state.rows, q.shape[1] - F + prediction.best] = -(prediction.continue_value + DESIGN.tie_margin)
         return q
@@ -175,10 +187,10 @@ class FamilyValues(PredictedValues):
         mask, inputs = state.mask, self.encoding(state.values, state.mask)
         conditions, cost_bound, from_conditions = self._conditions(state)
         hidden, belief = self._believe(inputs, mask)
-        class_losses = self.expected_losses(belief)
+        decision_losses = self.decision_losses(belief, state.legal)
         selector_hidden = self.trunks[1](inputs, conditions)
         test_logits = selector_hidden @ self.test_logits[0] + self.test_logits[1]
-        decision_loss = class_losses.min(1, keepdims=True)
+        decision_loss = decision_losses.min(1, keepdims=True)
         summary = belief_summary(belief, decision_loss)
         out = np.concatenate([summary, hidden, selector_hidden, mask], 1, dtype=self.dtype) @ self.from_features
         out += from_conditions
@@ -197,7 +209,7 @@ class FamilyValues(PredictedValues):
         best = np.where(candidates, test_values, np.inf).argmin(1)
         return Prediction(
             belief=belief,
-            class_losses=class_losses,
+            decision_losses=decision_losses,
             decision_loss=decision_loss,
             test_logits=test_logits,
             candidates=candidates,
@@ -237,7 +249,7 @@ class FamilyValues(PredictedValues):
 
 
 class PrefixValues(ValueFunction):
-    """Buys the first k tests of a fixed order and decides with the classes of a family. Whoever cannot have or pay one of them
+    """Buys the first k tests of a fixed order and decides for what costs nothing. Whoever cannot have or pay one of them
     continues as the family does at its tradeoff, so that a missing result does not end a case."""
 
     def __init__(self, values: PredictedValues, rank: Array, k: int) -> None:
@@ -247,12 +259,12 @@ class PrefixValues(ValueFunction):
         self.bonus = np.where(rank < k, 1e6, -1e6) - rank.astype(float)
 
     def __call__(self, state: State) -> Floats:
-        F, K = len(self.bonus), len(self.values.loss)
+        F, D = len(self.bonus), self.values.loss.shape[1]
         q = np.full_like(state.legal, NEVER, dtype=self.values.loss.dtype)  # it does not ask an existing classifier either
         q[:, -F:] = self.bonus
         over, lacks = self._over(state)
         if over.any():  # until then nothing needs to be computed
-            q[over, :K] = -self.values.class_losses(state.values[over], state.mask[over])
+            q[over, :D] = -self.values.free_losses(state.values[over], state.mask[over])
         if lacks.any():
             q[lacks] = self.values(state.keep(lacks))
         return q

@@ -77,15 +77,16 @@ def nats_per_loss(class_shares: Doubles, prior_loss: float) -> float:
 
 
 def ending(
-    decision_loss: Tensor, external: Tensor | None = None, bill: Tensor | None = None, may_ask: Tensor | None = None
+    decision_loss: Tensor, fee: Tensor, external: Tensor | None = None, bill: Tensor | None = None, may_ask: Tensor | None = None
 ) -> Outcome:
-    """(N, N_ℓ, N_c) = (E, E - bill, bill) if asking is legal and E < D else (D, D, 0); each B.
+    """(N, N_ℓ, N_c) = (E, E - bill, bill) if asking is legal and E < D else (D, D - fee, fee); each B.
 
-    D: decision_loss; E: external, expected loss and cost of asking the existing classifier, whose scaled cost is bill.
+    D: decision_loss, of which fee is what the decision costs; E: external, expected loss and cost of asking the existing
+    classifier, whose scaled cost is bill.
 
     Family: F19
     """
-    decides = Outcome(decision_loss, decision_loss, torch.zeros_like(decision_loss))
+    decides = Outcome(decision_loss, decision_loss - fee, fee)
     if external is None or bill is None or may_ask is None:
         return decides
     return _where(may_ask & (external < decision_loss), Outcome(external, external - bill, bill), decides)

@@ -16,7 +16,6 @@ from askwise.components.networks import Weights, load_weights, stack
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Ints
 from askwise.core.problem import Schema
-from askwise.core.scoring import expected_losses
 from askwise.family.config import DESIGN
 from askwise.family.encodings import Encoding
 from askwise.family.forward import Trunk, candidates_and_gaps, own_share, uncalibrated
@@ -162,6 +161,7 @@ class Assessment:
 
     log_belief: Tensor  # B, K: log p
     decision_loss: Tensor  # B: D
+    fee: Tensor  # B: the part of it that is cost
     prediction: ValuePrediction
     candidates: Tensor  # B, F: 𝒞
     best: Tensor  # B: i*
@@ -182,7 +182,7 @@ def assess(
 ) -> Assessment:
     """i* = argmin_{i ∈ 𝒞} V_i + c̃_i,  G = V_{i*} + β + c̃_{i*}; a case continues if A is not empty and G + ε < D.
 
-    Only temperature and value head get a gradient. loss (K, K): scaled; rule: the scoring rule, if there is one; inputs:
+    Only temperature and value head get a gradient. loss (K, D): scaled; rule: the scoring rule, if there is one; inputs:
     `network.inputs`; the logits and the hidden layer are those of `network.select`.
 
     Family: F9; F11; F13
@@ -190,7 +190,7 @@ def assess(
     with torch.no_grad():
         class_logits, hidden = network.classify(inputs)
     log_belief = network.log_belief(class_logits, observed.mask)
-    decision_loss = torch.from_numpy(expected_losses(log_belief.detach().exp().numpy(), loss.numpy(), rule).min(1))
+    decision_loss, fee = map(torch.from_numpy, observed.deciding(log_belief.detach().exp().numpy(), loss.numpy(), rule))
     candidates, logit_gap = map(torch.from_numpy, candidates_and_gaps(test_logits.detach().numpy(), observed.legal.numpy()))
     others = hidden, selector_hidden.detach(), observed.mask, observed.conditions, observed.affordable
     prediction = network.predict(log_belief.detach(), decision_loss, logit_gap, *others)
@@ -200,7 +200,9 @@ def assess(
     best_value = value_after.gather(1, best[:, None])[:, 0] + prediction.optimism
     continue_value = (best_value + best_cost).detach()
     continues = observed.open & (continue_value + DESIGN.tie_margin < decision_loss)
-    return Assessment(log_belief, decision_loss, prediction, candidates, best, best_cost, best_value, continue_value, continues)
+    return Assessment(
+        log_belief, decision_loss, fee, prediction, candidates, best, best_cost, best_value, continue_value, continues
+    )
 
 
 def own_trunks(schema: Schema, width: int, encoder: Encoder, weights: Weights) -> tuple[Trunk, Trunk]:

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from askwise.core.arrays import Bools, Doubles, Ints
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cases import Cases
 from askwise.core.missingness import lost
 from askwise.core.problem import Problem, Schema
 from askwise.core.sampling import random_sets
+from askwise.core.scoring import expected_losses
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, StateSettings
 
@@ -61,6 +62,7 @@ class Observation:
     scaled_cost: Tensor  # B, F: c̃
     cost_bound: Tensor  # B: ρ
     affordable: Tensor  # B, F or nothing: a
+    fees: Floats | None  # B, D: what decisions cost, scaled, infinity where the hard budget forbids one; None: nothing
 
     @classmethod
     def of(cls, live: LiveCases, problem: Problem, scale: Scale, alone: Doubles) -> Observation:
@@ -68,7 +70,11 @@ class Observation:
         costs, first = problem.schema.costs, problem.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
         left, money = costs.money(cases.left()), cases.test_cost()
-        legal = costs.obtainable(cases.legal()[:, first:] & ~live.refused, live.mask)
+        actions, fees = cases.legal(), None
+        legal = costs.obtainable(actions[:, first:] & ~live.refused, live.mask)
+        if costs.decisions.any():
+            money_of = costs.money(problem.schema.decision_cost) * (live.lam[:, None] / scale.loss_scale)
+            fees = np.where(actions[:, : problem.schema.n_decisions], money_of, np.inf).astype(np.float32)
         return cls(
             cases,
             torch.from_numpy(problem.X[live.row]),
@@ -80,12 +86,23 @@ class Observation:
             torch.from_numpy(money * (live.lam[:, None] / scale.loss_scale)).float(),
             torch.from_numpy(scale.cost_bound(live.lam, left)).float(),
             torch.from_numpy(affordable(alone, money, left)),
+            fees,
         )
+
+    def deciding(self, belief: Floats, loss: Floats, rule: str | None) -> tuple[Floats, Floats]:
+        """(F9) B and B: D, the least that deciding now is expected to lose and cost, for beliefs (B, K) and a scaled loss (K, D);
+        and the part of it that is cost."""
+        lost = expected_losses(belief, loss, rule)
+        if self.fees is None:
+            return lost.min(1), np.zeros(len(lost), np.float32)
+        rows, decision = np.arange(len(lost)), (lost + self.fees).argmin(1)
+        fee = self.fees[rows, decision]
+        return lost[rows, decision] + fee, fee
 
     def bill(self, lam: Doubles, scale: Scale) -> Tensor:
         """B: the scaled cost of asking the existing classifier."""
         schema = self.cases.problem.schema
-        bill = schema.costs.money(self.cases.cost_of(np.full(len(lam), schema.n_classes)))
+        bill = schema.costs.money(self.cases.cost_of(np.full(len(lam), schema.n_decisions)))
         return torch.from_numpy(bill * lam / scale.loss_scale).float()
 
 

@@ -24,7 +24,7 @@ from askwise.core.arrays import Arrays, Bools, Doubles, Ints
 from askwise.core.problem import Problem
 from askwise.errors import StateError, quoted
 from askwise.family import losses
-from askwise.family.conditions import Scale, costs_alone, log_prior
+from askwise.family.conditions import Scale, costs_alone, decision_money, log_prior
 from askwise.family.config import DESIGN, FamilyConfig
 from askwise.family.encodings import encoding_for
 from askwise.family.inference import Family
@@ -252,11 +252,11 @@ class FamilyTrainer:
         inputs = self.mean.inputs(observed.values, observed.mask)
         view = assess(self.mean, observed, inputs, *self.mean.select(inputs, observed.conditions), self.loss, self.problem.rule)
         predicted = view.prediction
-        end = losses.ending(view.decision_loss)
+        end = losses.ending(view.decision_loss, view.fee)
         if predicted.external_value is not None:
-            may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_classes])
+            may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_decisions])
             bill = observed.bill(live.lam, self.scale)
-            end = losses.ending(view.decision_loss, predicted.external_value, bill, may_ask)
+            end = losses.ending(view.decision_loss, view.fee, predicted.external_value, bill, may_ask)
         cost = view.best_cost + observed.cost_bound * predicted.later_cost_share
         return losses.value_target(end, Outcome(view.continue_value, predicted.final_loss, cost), view.continues)
 
@@ -308,7 +308,8 @@ class FamilyTrainer:
     def family(self, weights: Weights) -> Family:
         """What can be used without this run."""
         trunks = None if self.encoder is None else own_trunks(self.schema, self.config.width, self.encoder, weights)
-        return Family(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, trunks, self.problem.rule)
+        facts = self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, trunks, self.problem.rule
+        return Family(weights, *facts, decision_money(self.schema))
 
     def _adam(self, rates: dict[str, float]) -> torch.optim.AdamW:
         groups = [{"params": list(getattr(self.network, name).parameters()), "peak": rate} for name, rate in rates.items()]

@@ -66,7 +66,7 @@ def alternatives(model: LearnedModel) -> list[Alternative]:
 def within_hard_budget(model: LearnedModel) -> list[Alternative]:
     """Those that are sure to keep the model's hard budget, as its frontier is; all of them where it has none."""
     every, costs, most = alternatives(model), model.schema.costs, model.budget.cap(model.schema.costs)
-    if model.family is None or most is None or most == costs.total:
+    if model.family is None or most is None or most == costs.most:
         return every
     return [each for each in every if model.family.most_paid(costs, each.tests, each.cap) <= most]
 

@@ -64,6 +64,8 @@ def step(model: LearnedModel, values: Any, mask: Any, legal: Any, test_cost: Any
     mean, deviation = (np.concatenate([getattr(p, name) for p in model.encoding.parts]) for name in ("mean", "deviation"))
     scaled = ((values - mean) / deviation).astype(np.float32)
     decides = [np.full_like(mask[:, :1], True)] * schema.n_classes
+    half = float(schema.costs.smallest_unit) / 2  # amounts are whole units, however they are rounded
+    decides += [(left[:, None] > fee - half) for fee in schema.costs.money(schema.costs.decisions.astype(float)).tolist()]
     state = free_first(
         State(
             np.where(schema.by_column(mask), scaled, np.float32(0)),  # whatever stands where nothing is known
@@ -119,6 +121,8 @@ def onnx_card(model: LearnedModel) -> dict[str, Any]:
         "columns": list(schema.columns),
         "tests": list(schema.tests),
         "classes": list(schema.classes),
+        "other_decisions": list(schema.other_decisions),
+        "decision_costs": np.asarray(costs.money(costs.decisions), float).tolist(),
         "owner": schema.owner.tolist(),
         "costs": np.asarray(costs.money(costs.own), float).tolist(),
         "setup": np.asarray(costs.money(costs.setup), float).tolist(),

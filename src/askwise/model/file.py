@@ -17,7 +17,7 @@ from askwise.core.costs import CostFunction
 from askwise.core.measures import Measure
 from askwise.core.problem import Schema
 from askwise.errors import StateError, must
-from askwise.family.conditions import Scale, costs_alone
+from askwise.family.conditions import Scale, costs_alone, decision_money
 from askwise.family.forward import uncalibrated
 from askwise.family.inference import Family
 from askwise.frontier.point import Point
@@ -29,7 +29,7 @@ from askwise.stack.inference import Stack
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import Recorded
 
-COST_ARRAYS = ("own", "setup", "member", "sources")
+COST_ARRAYS = ("own", "setup", "member", "sources", "decisions")
 MOST_POINTS = 10_000  # each is tried when a model is loaded
 
 
@@ -85,6 +85,7 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
         "tests": schema.tests,
         "classes": schema.classes,
         "class_type": np.asarray(schema.classes).dtype.str,
+        "other_decisions": schema.other_decisions,
         "cost_unit": str(costs.smallest_unit),
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
@@ -125,7 +126,8 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
     _check_handed_over(path, "a custom encoder", "network", card["custom_encoder"], encoder)
     costs = CostFunction(**{n: arrays[f"costs/{n}"] for n in COST_ARRAYS}, smallest_unit=file_checks.fraction(card["cost_unit"]))
     classes = file_checks.class_names(card["classes"], card["class_type"])
-    schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], costs, needs)
+    columns, tests, others = (tuple(card[name]) for name in ("columns", "tests", "other_decisions"))
+    schema = Schema(columns, tests, classes, arrays["owner"], costs, needs, others)
     file_checks.check_arrays(arrays, schema, encoder is not None)
     return LearnedModel(
         schema=schema,
@@ -192,12 +194,13 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, encoder: Any) 
     scale, numbers, rank = Scale(**card["scale"]), card["scale"].values(), arrays["rank"]
     must(file_checks.are_numbers(numbers) and min(numbers) > 0 and scale.low < scale.high, "the scale is valid")
     must(sorted(rank.tolist()) == list(range(schema.n_tests)), "the order has every test once")
+    facts = arrays["loss"], schema.owner, costs_alone(schema)
     if "heads.0.weight" in weights:
         check_stack(weights, schema)
-        return Stack(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), rule=card["rule"])
+        return Stack(weights, scale, rank, *facts, rule=card["rule"], decision_cost=decision_money(schema))
     trunks = None
     if encoder is not None:
         from askwise.family.network import own_trunks
 
         trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), encoder, weights)
-    return Family(weights, scale, rank, arrays["loss"], schema.owner, costs_alone(schema), trunks, card["rule"])
+    return Family(weights, scale, rank, *facts, trunks, card["rule"], decision_money(schema))

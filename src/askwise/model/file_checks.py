@@ -57,14 +57,15 @@ def class_names(names: Any, sort: Any) -> tuple[Any, ...]:
 def check_arrays(arrays: Arrays, schema: Schema, own_encoder: bool) -> None:
     """Shapes and types of all arrays but the weights, and how many dimensions these have: with more of them they would grow when
     they are added, or fit only so many cases."""
-    F, K, C, S = schema.n_tests, schema.n_classes, len(schema.columns), len(schema.costs.setup)
+    F, K, D, C, S = schema.n_tests, schema.n_classes, schema.n_decisions, len(schema.columns), len(schema.costs.setup)
     expected = {
         "costs/own": ((F,), "i"),
         "costs/setup": ((schema.costs.member.shape[1],), "i"),
         "costs/member": ((F, S), "b"),
         "costs/sources": ((F, F), "b"),
+        "costs/decisions": ((D - K,), "i"),
         "owner": ((C,), "i"),
-        "loss": ((K, K), "f"),
+        "loss": ((K, D), "f"),
         **({} if schema.external_needs is None else {"external_needs": ((F,), "b")}),
     }
     for name, (shape, kind) in expected.items():
@@ -98,7 +99,9 @@ def check(model: LearnedModel) -> None:
 
 def _check_names(model: LearnedModel) -> None:
     schema = model.schema
-    must(all(isinstance(name, str) for name in (*schema.columns, *schema.tests, *model.known, model.unit)), "names are text")
+    texts = (*schema.columns, *schema.tests, *schema.other_decisions, *model.known, model.unit)
+    must(all(isinstance(name, str) for name in texts), "names are text")
+    must(len(set(schema.decisions)) == schema.n_decisions, "decisions are different")
     must(len(set(schema.tests)) == schema.n_tests and len(set(schema.classes)) == schema.n_classes > 1, "names are unique")
     must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
     must(set(model.known) <= set(schema.tests), "what is known is a test")
@@ -109,14 +112,18 @@ def _check_costs(model: LearnedModel) -> None:
     costs, loss = model.schema.costs, model.loss
     unit = costs.smallest_unit
     must(unit > 0 and unit.denominator < COUNTED and unit.numerator == 1, "money is counted in units")
-    whole = [*costs.own.tolist(), *costs.setup.tolist()]  # Python's own numbers, which do not wrap around
+    whole = [
+        *costs.own.tolist(),
+        *costs.setup.tolist(),
+        *costs.decisions.tolist(),
+    ]  # Python's own numbers, which do not wrap around
     must(min(whole) >= 0 and sum(whole) < COUNTED, "costs are 0 or more, and can be counted")
     must(_circle(costs.sources) is None, "no test is computed from itself")
     must(bool(np.isfinite(loss).all() and (loss >= 0).all() and loss.any()), "losses are 0 or more")
-    wrong = loss.max(1, keepdims=True) * (1 - np.eye(len(loss)))
+    wrong = loss.max(1, keepdims=True) * (1 - np.eye(*loss.shape))
     must(model.rule is None or (model.family is not None and np.array_equal(loss, wrong)), "the losses fit the scoring rule")
     must(type(model.seed) is int and 0 <= model.seed < 2**63, "the seed is a whole number of 64 bits")
-    must(len(model.at_once) == model.schema.n_classes and are_numbers(model.at_once), "the values of the classes are numbers")
+    must(len(model.at_once) == model.schema.n_decisions and are_numbers(model.at_once), "the values of decisions are numbers")
 
 
 def _check_facts(facts: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from askwise.core.arrays import Array, Doubles
+from askwise.core.arrays import Array, Doubles, Ints
 from askwise.core.budget import OPTIONAL_BUDGET, Budget
 from askwise.core.cases import Cases
 from askwise.core.episode import Episodes, by_row, rollout
@@ -50,7 +50,7 @@ class LearnedModel:
     schema: Schema
     encoding: Encoding
     loss: Doubles  # K, K: loss[truth, decision], class weights included
-    at_once: tuple[float, ...]  # values of the classes when nothing is known
+    at_once: tuple[float, ...]  # values of the decisions when nothing is known
     points: tuple[Point, ...]  # all that some budget could follow, by rising cost; the first decides at once
     trained_for: Budget
     budget: Budget
@@ -92,7 +92,7 @@ class LearnedModel:
             return self.points
         costs, most = self.schema.costs, self.budget.cap(self.schema.costs)
         within = self.points
-        if most is not None and most < costs.total:
+        if most is not None and most < costs.most:
             within = tuple(p for p in self.points if self.family.most_paid(costs, p.prefix, p.cap) <= most)
         on = [within[i] for i in staircase([p.cost for p in within], [-p.loss for p in within]).tolist()]
         return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
@@ -114,7 +114,7 @@ class LearnedModel:
         if self.family is None:
             return most
         limit = self.family.limit(costs, point.prefix, point.cap)
-        return limit if limit is not None or most == costs.total else most
+        return limit if limit is not None or most == costs.most else most
 
     @property
     def cap(self) -> int | None:
@@ -225,7 +225,7 @@ class LearnedModel:
     def predict(self, X: Any, known: Any = None, ids: Any = None) -> Array:
         """The decisions."""
         decided = [done.decision for _, done in self._blocks(self.problem(X, known=known, ids=ids))]
-        return np.asarray(np.array(self.schema.classes)[np.concatenate(decided)])
+        return self.names_of(np.concatenate(decided))
 
     def predict_proba(self, X: Any, known: Any = None, ids: Any = None) -> Doubles:
         """See `belief`."""
@@ -256,10 +256,21 @@ class LearnedModel:
             tests += Report(block, done).sequences
         cost = self.schema.costs.money(np.concatenate(costs))
         decision, belief = np.concatenate(decisions), np.concatenate(beliefs)
-        prediction, chances = np.array(self.schema.classes)[decision], np.take_along_axis(belief, decision[:, None], 1)[:, 0]
+        prediction, of_class = self.names_of(decision), np.minimum(decision, self.schema.n_classes - 1)
+        chances = np.where(decision == of_class, belief[np.arange(len(belief)), of_class], np.nan)
         index = getattr(X, "index", None) if hasattr(X, "columns") else None
         by_class = None if self.rule is None else dict(zip(self.schema.classes, belief.T, strict=True))
         return AcquisitionReport(cost, prediction, chances, tests, index, by_class)
+
+    def names_of(self, decision: Ints) -> Array:
+        """N: what is decided, by name."""
+        schema = self.schema
+        names = np.array(schema.classes)
+        if schema.other_decisions:  # which may be of another type
+            names = np.empty(schema.n_decisions, object)
+            names[:] = schema.decisions
+        named: Array = names[decision]
+        return named
 
     def _blocks(self, problem: Problem, rows: int = 65_536) -> Iterator[tuple[Problem, Episodes]]:
         """Some cases at a time: the decisions of all of them could take more memory than the data."""
@@ -286,7 +297,8 @@ class LearnedModel:
 
     def believed(self, q: Array) -> Doubles:
         """B, K: by the paper's algorithm, class probabilities from the values of the classes."""
-        return probabilities(-q[:, : self.schema.n_classes].astype(np.float64), self.loss)
+        K = self.schema.n_classes
+        return probabilities(-q[:, :K].astype(np.float64), self.loss[:, :K])
 
     @property
     def loss_scale(self) -> float:

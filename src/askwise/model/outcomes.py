@@ -117,9 +117,11 @@ def outcomes_of(report: Report) -> Outcomes:
 def _bins(report: Report, belief: Doubles, about: int | None) -> tuple[Bin, ...]:
     decision = report.episodes.decision
     named = decision if about is None else np.full(len(decision), about)
-    probability, true = belief[np.arange(len(named)), named], report.truth == named
-    place = np.array([_place(p) for p in probability.tolist()])
-    weight = np.ones(len(named)) if report.problem.weight is None else report.problem.weight
+    of_class = named < belief.shape[1]  # where something else is decided, nothing is said that could be right
+    weight = (np.ones(len(named)) if report.problem.weight is None else report.problem.weight)[of_class]
+    belief, truth, named = belief[of_class], report.truth[of_class], named[of_class]
+    probability, true = belief[np.arange(len(named)), named], truth == named
+    place = np.array([_place(p) for p in probability.tolist()], np.int64)
     bins = []
     for i in np.unique(place[weight > 0]).tolist():
         of = place == i

@@ -41,7 +41,7 @@ def _by_class(report: Report, by: Literal["truth", "decision"] | None) -> Purcha
     by = by or ("decision" if report.problem.y is None else "truth")
     group = done.decision if by == "decision" else report.truth[done.row]
     present, group, size = np.unique(group, return_inverse=True, return_counts=True)
-    names = [short(schema.classes[k], 16) for k in present]
+    names = [short(schema.decisions[k], 16) for k in present]
     about = "true class" if by == "truth" else "decision"
     had = np.zeros(schema.n_tests) if report.known is None else report.known.mean(0)
     return Purchases(*share_and_position(report, group, len(present)), size, names, about, schema, had)
@@ -227,7 +227,7 @@ def _example(axes: Axes, report: Report, shape: tuple[int, int], example: int, t
         for i, j in zip(y.tolist(), x.tolist(), strict=True):
             _write(axes, j, i, f"{order[i, j]:.0f}", size, (order[i, j] - 1) / (top - 1) < 0.5)
     axes.figure.colorbar(image, ax=axes, location="bottom", shrink=0.8, aspect=25)
-    classes = [short(c) for c in problem.schema.classes]
+    classes = [short(c) for c in problem.schema.decisions]
     decided, truth = int(done.decision[example]), None if problem.y is None else int(problem.y[done.row[example]])
     verdict = "" if truth is None else " (right)" if truth == decided else f" (wrong: {classes[truth]})"
     title = f"case {example}, {count(int(bought.sum()), 'test')} bought: {classes[decided]}{verdict}"

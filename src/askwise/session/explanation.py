@@ -37,17 +37,19 @@ class StepExplainer:
 
     def __post_init__(self) -> None:
         model, view, self.costs = self.model, self.view, self.model.schema.costs
+        others = bool(model.schema.other_decisions)
         self.order: list[int] = self.value_function.fixed_order.tolist() if view.coming is not None else []
         self.cost = np.asarray(self.costs.money(self.spent), float)
-        self.risk: Array  # B, K: expected loss of each decision now
+        self.risk: Array  # B, D: expected loss of each decision now
         if view.belief is not None:
             self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
             self.risk = expected_losses(self.belief, model.loss, model.rule)
         else:
             self.belief = model.believed(view.q)
-            self.risk = -view.q[:, : model.schema.n_classes] * model.loss_scale
-        self.best = self.risk.argmin(1)  # decision now, and its loss
-        self.now = np.minimum.reduce(self.risk, 1)
+            self.risk = self.belief @ model.loss if others else -view.q[:, : model.schema.n_classes] * model.loss_scale
+        # the best decision now that costs nothing, and its loss
+        self.best = (np.where(model.schema.decision_cost > 0, np.inf, self.risk) if others else self.risk).argmin(1)
+        self.now = self.risk[np.arange(len(self.best)), self.best]
         if model.rule is not None:  # the belief loses the same, whatever class is named
             self.risk = np.repeat(self.now[:, None], model.schema.n_classes, 1)
 
@@ -64,12 +66,14 @@ class StepExplainer:
             shared = float(self.costs.money(part[0]))
             includes = tuple(tests[j] for j in np.flatnonzero(new[0]).tolist() if j != test)
         why = self._options(i, test)
-        chosen = {"test": tests[test], "test_cost": test_cost, "shared": shared, "includes": includes}
+        chosen: dict[str, Any] = {"test": tests[test], "test_cost": test_cost, "shared": shared, "includes": includes}
         return self._step(i, why, self._because(why), self._expected(i, test_cost), **chosen)
 
     def decided(self, i: int, decision: int) -> Step:
         """Case i is decided."""
-        schema, cost, p = self.model.schema, float(self.cost[i]), float(self.belief[i, decision])
+        schema, cost = self.model.schema, float(self.cost[i])
+        p = float(self.belief[i, decision]) if decision < schema.n_classes else None
+        fee = float(self.costs.money(int(schema.decision_cost[decision])))
         why = self._options(i, None)
         if self.cases[i].stopped:
             reason = "stopping was requested"
@@ -83,27 +87,32 @@ class StepExplainer:
             reason = f"{LACKS}, and no other test is expected to be worth its cost"
         else:
             reason = "no test is expected to be worth its cost"
-        expected = Expected(0.0, cost, float(max(self.now[i], 0)), p)
+        lost = self.risk[i, decision] if schema.other_decisions else self.now[i]
+        expected = Expected(0.0, cost + fee, float(max(lost, 0)), p or 0.0)
         reason += self._weighed(i, decision)
-        return self._step(i, why, reason, expected, decision=schema.classes[decision], probability=p)
+        decided: dict[str, Any] = {"decision": schema.decisions[decision], "probability": p, "decision_cost": fee}
+        return self._step(i, why, reason, expected, fee=fee, **decided)
 
-    def _step(self, i: int, why: tuple[Option, ...], reason: str, expected: Expected, **chosen: Any) -> Step:
-        classes, most = self.model.schema.classes, self.cases[i].most
+    def _step(self, i: int, why: tuple[Option, ...], reason: str, expected: Expected, *, fee: float = 0.0, **chosen: Any) -> Step:
+        schema, most = self.model.schema, self.cases[i].most
         risk = np.maximum(self.risk[i], 0).tolist()  # learned values may be a little below 0
         return Step(
-            probabilities=dict(zip(classes, self.belief[i].tolist(), strict=True)),
-            losses=dict(zip(classes, risk, strict=True)),
+            probabilities=dict(zip(schema.classes, self.belief[i].tolist(), strict=True)),
+            losses=dict(zip(schema.decisions, risk, strict=True)),
             why=why,
             reason=reason,
             expected=expected,
-            cost=float(self.cost[i]),
-            left=None if most is None else float(most - int(self.spent[i]) * self.costs.smallest_unit),
+            cost=float(self.cost[i]) + fee,
+            left=None if most is None else float(most - int(self.spent[i]) * self.costs.smallest_unit) - fee,
             **chosen,
         )
 
     def _weighed(self, i: int, decision: int) -> str:
         """Why the decision need not be the likeliest class, where mistakes are not all alike."""
-        classes, likeliest = self.model.schema.classes, int(self.belief[i].argmax())
+        classes, likeliest = self.model.schema.decisions, int(self.belief[i].argmax())
+        if decision >= self.model.schema.n_classes:
+            least = f"{classes[decision]} is expected to lose and cost less than any class"
+            return f"; {least}, the likeliest of which is {classes[likeliest]}"
         if not self.model.weighted:
             heavier = f"; {classes[decision]} weighs more here than {classes[likeliest]}, which is more likely"
             return "" if self.model.rule is None or likeliest == decision else heavier
@@ -154,10 +163,10 @@ class StepExplainer:
             loss = -best * self.model.loss_scale - self.point.lam * cost
         elif self._lacks_free(i):
             cost, loss = max(self.point.cost - spent, test_cost), self.point.loss
-        most = float(self.costs.money(self.costs.total)) - spent if self.state.left is None else float(self.state.left[i])
+        most = float(self.costs.money(self.costs.most)) - spent if self.state.left is None else float(self.state.left[i])
         cost, loss = max(min(cost, most), test_cost), min(max(loss, 0.0), now)
         # mistakes become rarer as the loss becomes smaller
-        wrong = 1 - float(self.belief[i, self.best[i]])
+        wrong = 1 - float(self.belief[i, min(self.best[i], self.belief.shape[1] - 1)])
         return Expected(cost, spent + cost, loss, 1 - wrong * (loss / now if now > 0 else 1.0))
 
     def _in_order(self, i: int) -> bool:

@@ -74,9 +74,9 @@ class PartialCase:
         amounts = [amount for amount in (hard, own) if amount is not None]
         if not amounts:
             return keeps, None
-        most = min(*amounts, costs.total * costs.smallest_unit)
+        most = min(*amounts, costs.most * costs.smallest_unit)
         cap = Budget(hard=most).cap(costs)
-        if keeps is None and cap == costs.total:  # what everything costs limits nothing, and is not shown to a policy
+        if keeps is None and cap == costs.most:  # what everything costs limits nothing, and is not shown to a policy
             return None, most
         return min(limit for limit in (keeps, cap) if limit is not None), most
 

@@ -28,7 +28,7 @@ class Decided:
 
     session: Session
     decision: Any
-    probability: float
+    probability: float | None
     cost: float
     tests: tuple[str, ...]  # bought, in this order
     unavailable: tuple[str, ...]  # asked for in vain
@@ -46,7 +46,6 @@ class _OpenCase:
 
     def decided(self) -> Decided:
         step, bought, vain = self.session.next(), tuple(self.session.answers), tuple(self.vain)
-        assert step.probability is not None
         return Decided(self.session, step.decision, step.probability, step.cost, bought, vain, self.failures)
 
 

@@ -99,6 +99,7 @@ class Session(PartialCase):
             "cost": self.cost,
             "decision": None if last is None else last.decision,
             "probability": None if last is None else last.probability,
+            "decision_cost": None if last is None else last.decision_cost,
         }
 
     def _events(self) -> list[dict[str, Any]]:

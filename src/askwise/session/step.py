@@ -34,13 +34,14 @@ class Step:
     shared: float | None = None  # the part of it that is set-ups, which other tests share
     includes: tuple[str, ...] = ()  # of a derived test: those that are carried out and paid for it
     decision: Any = None
-    probability: float | None = None  # of the decision
+    probability: float | None = None  # of the decision; None where it is not a class
+    decision_cost: float | None = None  # what the decision costs
     probabilities: dict[Any, float]  # of all classes, by what is known now
-    losses: dict[Any, float]  # expected of each decision, if it were taken now
+    losses: dict[Any, float]  # expected of each decision, if it were taken now; decisions that are not classes come last
     why: tuple[Option, ...]  # the chosen test and the best others; of a decision: the best of what is not bought
     reason: str  # the same in words
     expected: Expected
-    cost: float  # paid so far
+    cost: float  # paid so far, with the decision
     left: float | None  # of the budget
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,6 +54,10 @@ class Step:
             "includes": list(self.includes),
             "decision": self.decision,
             "probability": self.probability,
+            "decision_cost": self.decision_cost,
+            "other_decisions": [
+                {"decision": name, "loss": loss} for name, loss in self.losses.items() if name not in self.probabilities
+            ],
             "probabilities": [
                 {"class": name, "probability": p, "loss": self.losses[name]} for name, p in self.probabilities.items()
             ],

@@ -84,8 +84,8 @@ class StackValues(PredictedValues):
     def predict(self, state: State) -> Prediction:
         """Belief, candidates, and what is to be expected of each."""
         belief = self.believe(state.values, state.mask)
-        class_losses = self.expected_losses(belief)
-        decision_loss = class_losses.min(1, keepdims=True)
+        decision_losses = self.decision_losses(belief, state.legal)
+        decision_loss = decision_losses.min(1, keepdims=True)
         assert state.test_cost is not None
         shown = head_inputs(belief, decision_loss, state.values, state.mask)
         conditions, cost_bound = self._conditions(state)
@@ -97,7 +97,7 @@ class StackValues(PredictedValues):
         best = np.where(candidates, test_values, np.inf).argmin(1)
         return Prediction(
             belief=belief,
-            class_losses=class_losses,
+            decision_losses=decision_losses,
             decision_loss=decision_loss,
             test_logits=out[:, :F],
             candidates=candidates,

@@ -23,9 +23,8 @@ from askwise.core.arrays import Array, Arrays, Bools, Doubles, Floats, Ints
 from askwise.core.episode import replay, rollout
 from askwise.core.policy import Exploring
 from askwise.core.problem import Problem
-from askwise.core.scoring import expected_losses
 from askwise.family import losses
-from askwise.family.conditions import Scale, costs_alone, log_prior
+from askwise.family.conditions import Scale, costs_alone, decision_money, log_prior
 from askwise.family.config import DESIGN as FAMILY
 from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
@@ -60,6 +59,7 @@ class Outlook(NamedTuple):
     later_cost_share: Tensor  # B: κ
     external_value: Tensor | None  # B: E
     decision_loss: Tensor  # B: D
+    fee: Tensor  # B: the part of it that is cost
     best: Tensor  # B: i*
     best_cost: Tensor  # B
     continue_value: Tensor  # B: G, without gradient
@@ -292,14 +292,14 @@ class StackTrainer:
 
     def _outlook(self, network: SideBySide, observed: Observation, belief: Floats, breadth: Ints) -> Outlook:
         F, rows, mask = self.schema.n_tests, observed.cases.row, observed.cases.mask
-        decision_loss = expected_losses(belief, self.loss, self.problem.rule).min(1, keepdims=True)
-        shown = head_inputs(belief, decision_loss, *self.beliefs.inputs(rows, mask))
+        decision_loss, fee = observed.deciding(belief, self.loss, self.problem.rule)
+        shown = head_inputs(belief, decision_loss[:, None], *self.beliefs.inputs(rows, mask))
         one_hot = breadth[:, None] == np.array(DESIGN.breadths)
         asked = observed.conditions, observed.affordable, torch.from_numpy(one_hot.astype(np.float32))
         inputs = torch.cat([torch.from_numpy(shown), *asked], 1)
         out = network(inputs.view(self.folds.heads, -1, inputs.shape[1])).reshape(len(rows), -1)
         candidates = next_in_order(observed.legal.numpy(), self.order, self.rank, breadth[:, None])
-        D = torch.from_numpy(decision_loss[:, 0])
+        D = torch.from_numpy(decision_loss)
         value_after = D[:, None] + out[:, :F]
         totals = (value_after.detach() + observed.scaled_cost).masked_fill(~torch.from_numpy(candidates), math.inf)
         best = totals.argmin(1)
@@ -312,6 +312,7 @@ class StackTrainer:
             nn.functional.softplus(out[:, F + 2] - FAMILY.cost_offset),
             out[:, F + 3] if out.shape[1] > F + 3 else None,
             D,
+            torch.from_numpy(fee),
             best,
             best_cost,
             G,
@@ -323,10 +324,10 @@ class StackTrainer:
         """What the averaged heads expect of cases that have just bought a test."""
         observed = Observation.of(live, self.problem, self.scale, self.alone)
         view = self._outlook(self.mean, observed, belief, breadth)
-        end = losses.ending(view.decision_loss)
+        end = losses.ending(view.decision_loss, view.fee)
         if view.external_value is not None:
-            may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_classes])
-            end = losses.ending(view.decision_loss, view.external_value, observed.bill(live.lam, self.scale), may_ask)
+            may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_decisions])
+            end = losses.ending(view.decision_loss, view.fee, view.external_value, observed.bill(live.lam, self.scale), may_ask)
         cost = view.best_cost + observed.cost_bound * view.later_cost_share
         return losses.value_target(end, Outcome(view.continue_value, view.final_loss, cost), view.continues)
 
@@ -356,7 +357,8 @@ class StackTrainer:
         return {f"heads.{name}": value[which] for name, value in self.mean.arrays().items()}
 
     def _stack(self, weights: Arrays) -> Stack:
-        return Stack(weights, self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, rule=self.problem.rule)
+        facts = self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone
+        return Stack(weights, *facts, rule=self.problem.rule, decision_cost=decision_money(self.schema))
 
     # ------------------------------------------------------------------ checkpoints
 

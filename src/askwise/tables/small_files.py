@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ def amount(text: str, what: str) -> str:
     return plain(text, ",") or plain(text, ".") or text if "," in text else text
 
 
-def read_loss(path: Path, classes: list[Any]) -> Doubles:
-    """A loss matrix with named rows and columns, in the order of the classes."""
+def read_loss(path: Path, classes: list[Any], others: Sequence[str] = ()) -> Doubles:
+    """A loss matrix with named rows and columns, in the order of the classes and of the other decisions."""
     rows = read_cells(path)
     if not rows:
         raise InputError(f"{path.name!r} is empty; it needs a row and a column for every class")
@@ -49,7 +50,7 @@ def read_loss(path: Path, classes: list[Any]) -> Doubles:
     try:
         losses = [
             [float(amount(x, f"a loss in {path.name!r}")) for x in row]
-            for row in by_class(table, [str(c) for c in classes], repr(path.name))
+            for row in by_class(table, [str(c) for c in classes], repr(path.name), others)
         ]
     except ValueError as error:
         raise error if isinstance(error, InputError) else InputError(f"{path.name!r}: {error}; losses must be numbers") from None

@@ -58,6 +58,11 @@ class OptionBody(BaseModel):
     gain: float | None = Field(description="Expected loss that it saves beyond its cost; null if it is not estimated.")
 
 
+class OtherDecisionBody(BaseModel):
+    decision: str
+    loss: float = Field(description="Expected, if this were decided now.")
+
+
 class ExpectedBody(BaseModel):
     cost: float = Field(description="Still to be paid.")
     total: float = Field(description="Paid at the end.")
@@ -73,13 +78,15 @@ class StepBody(BaseModel):
     test_cost: float | None = Field(description="What that test costs now.")
     shared: float | None = Field(description="The part of it that other tests share.")
     includes: list[str] = Field(description="Tests that are carried out and paid with it, since it is computed from them.")
-    decision: Label | None = Field(description="The class that is decided.")
-    probability: float | None = Field(description="Of the decision.")
+    decision: Label | None = Field(description="What is decided: a class, or one of the other decisions.")
+    probability: float | None = Field(description="Of the decision; null where it is not a class.")
+    decision_cost: float | None = Field(description="What the decision costs.")
+    other_decisions: list[OtherDecisionBody] = Field(description="Decisions that are not classes.")
     probabilities: list[ClassProbabilityBody]
     why: list[OptionBody] = Field(description="The chosen test first, then its runners-up.")
     reason: str
     expected: ExpectedBody
-    cost: float = Field(description="Paid so far.")
+    cost: float = Field(description="Paid so far, with the decision.")
     left: float | None = Field(description="Of the budget.")
 
 

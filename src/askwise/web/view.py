@@ -195,7 +195,7 @@ def _beliefs(model: LearnedModel, step: Step) -> dict[str, Any]:
         "loss_name": loss_name(model),
         "likeliest": str(likeliest),
         "beliefs": [(str(name), p, p == shares[likeliest]) for name, p in shares.items()],
-        "decisions": [(str(name), p, step.losses[name], name == step.decision) for name, p in shares.items()],
+        "decisions": [(str(name), shares.get(name), lost, name == step.decision) for name, lost in step.losses.items()],
     }
 
 

@@ -35,7 +35,13 @@ from askwise.methods.exact import Exact
 
 # What a method cannot do, and says so. Everything else must work.
 REFUSES = {
-    "exact": {"missing", "known by mask", "existing classifier, missing", "Brier score, missing"},
+    "exact": {
+        "missing",
+        "known by mask",
+        "existing classifier, missing",
+        "other decisions, existing classifier, missing",
+        "Brier score, missing",
+    },
     "paper": set(JUDGED),  # it learns no probabilities
     "opportunistic": set(JUDGED),
 }

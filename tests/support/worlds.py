@@ -31,6 +31,7 @@ def with_batch_norm(schema, width):
 
 KNOWN = np.random.default_rng(1).random((24, 4)) < 0.3
 HOLES = np.where(np.random.default_rng(2).random((24, 5)) < 0.3, np.nan, 1).astype(np.float32)
+OTHERS = dict(decisions={"defer": 0.3, "treat": 0}, loss=[[0, 1, 0.1, 0.6], [2, 0, 0.1, 0.2]])
 EXISTING = dict(needs=["a", "scan"], external=["yes", "no"] * 12)
 
 VARIANTS = {
@@ -45,6 +46,12 @@ VARIANTS = {
     "missing": (world(X=world().X * HOLES), {}, {}),
     "missing, estimated": (world(X=world().X * HOLES), {}, dict(estimate_missing=True)),
     "existing classifier": (world(**EXISTING), {}, {}),
+    "other decisions": (world(**OTHERS), {}, {}),
+    "other decisions, existing classifier, missing": (
+        world(X=world().X * HOLES, **EXISTING, **OTHERS),
+        dict(class_weight="balanced"),
+        dict(all_classes=True),
+    ),
     "existing classifier, missing": (world(X=world().X * HOLES, **EXISTING), {}, dict(estimate_missing=True)),
     "fewer tests than classes": (
         world(

@@ -83,12 +83,12 @@ def decide(p: Doubles, loss: Doubles) -> Ints:
 
 def prefix_policies(problem: Problem, order: Ints, stages: list[Stage]) -> list[Prefix]:
     """The policy of each stage."""
-    return [Prefix(order[: s.length], problem.schema.first_test, s.classify, problem.loss) for s in stages]
+    return [Prefix(order[: s.length], problem.schema.first_test, s.classify, problem.free_loss) for s in stages]
 
 
 def at_once(problem: Problem) -> Prefix:
     """Buys nothing, and believes in the shares of the classes."""
-    return Prefix(np.zeros(0, np.int64), problem.schema.first_test, ClassShares.of(problem), problem.loss)
+    return Prefix(np.zeros(0, np.int64), problem.schema.first_test, ClassShares.of(problem), problem.free_loss)
 
 
 def columns_within(problem: Problem, cap: int | None, seed: int, threads: int) -> Ints:

@@ -221,7 +221,7 @@ class SubsetLearner:
         if (~self.free).sum() <= longest:
             return []
         tests = np.arange(self.problem.schema.n_tests)
-        return [Everything(Belief(copy.deepcopy(self.network), self.scales), self.problem.loss, tests)]
+        return [Everything(Belief(copy.deepcopy(self.network), self.scales), self.problem.free_loss, tests)]
 
     def log_loss(self, state: State) -> float:
         """Of validation rows in such states, weighted by stake."""
@@ -230,7 +230,7 @@ class SubsetLearner:
 
     def path_loss(self, score: Score) -> float:
         """The mean log loss of validation rows before each of the first picks and after the last one."""
-        policy = Picking(self.belief, score, self.problem.schema.n_tests, self.free, self.problem.loss)
+        policy = Picking(self.belief, score, self.problem.schema.n_tests, self.free, self.problem.free_loss)
         cases, losses = Cases.start(self.held_out, np.arange(len(self.held_out)), None), []
         for _ in range(min(SETTINGS.look_ahead, len(self.free)) + 1):
             state = cases.observe()

@@ -101,7 +101,7 @@ class Cases:
             paid = schema.costs.paid(self.mask, known)
             tests &= schema.costs.marginal(paid) <= left[:, None]
             if schema.costs.decisions.any():
-                legal[:, : schema.n_decisions] = schema.decision_cost <= left[:, None]
+                legal[:, schema.n_classes : schema.n_decisions] = schema.costs.decisions <= np.maximum(left, 0)[:, None]
         if schema.external_needs is not None:
             ask = np.ones(B, bool)
             if there is not None:

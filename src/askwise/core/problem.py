@@ -30,6 +30,8 @@ from askwise.core.sampling import hash_cases
 from askwise.core.scoring import belief_loss, case_losses
 from askwise.errors import InputError, did_you_mean, quoted
 
+NEVER_LOSS = 1e30  # of what must not be decided
+
 
 @dataclass(frozen=True, eq=False)
 class Schema:
@@ -316,6 +318,13 @@ class Problem:
         """K: the largest loss of a case of each class."""
         stakes: Doubles = self.loss.max(1)
         return stakes
+
+    @cached_property
+    def free_loss(self) -> Doubles:
+        """K, D: the losses, where a decision that costs something loses more than anything: for policies that do not weigh
+        what decisions cost."""
+        free: Doubles = np.where(self.schema.decision_cost > 0, NEVER_LOSS, self.loss)
+        return free
 
     def belief_losses(self, belief: Array, rows: Ints) -> Doubles:
         """B: under a scoring rule, what is lost when these (B, K) are the answers for these rows."""

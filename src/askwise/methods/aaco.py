@@ -296,7 +296,7 @@ def points(
     reference_rows = ReferenceRows(complete, classify, reference=reference, supersets=supersets, neighbours=neighbours, seed=seed)
     ends = lam_range(problem)
     grid: Sequence[float] | Doubles = [] if ends is None else np.geomspace(*ends, SETTINGS.lambdas) / problem.loss_scale
-    return [Aaco(reference_rows, float(lam), problem.loss) for lam in (np.inf, *grid)]
+    return [Aaco(reference_rows, float(lam), problem.free_loss) for lam in (np.inf, *grid)]
 
 
 def fit(

@@ -312,9 +312,9 @@ def candidates(
     if not len(columns):
         return [at_once(problem)]
     model = expensive(problem, filled(validation, seed), columns, seconds=seconds / 4, seed=seed, threads=threads)
-    policies: list[Policy] = [at_once(problem), Prefix(model.tests, schema.first_test, model.classify, problem.loss)]
+    policies: list[Policy] = [at_once(problem), Prefix(model.tests, schema.first_test, model.classify, problem.free_loss)]
     learner = GateLearner.of(problem, columns, model.h, seed)
-    common = model.classify, model.tests, schema.owner, schema.first_test, problem.loss, loss_scales(problem)
+    common = model.classify, model.tests, schema.owner, schema.first_test, problem.free_loss, loss_scales(problem)
     combinations = list(product(SETTINGS.penalties, SETTINGS.shares, SETTINGS.shrinkages))
     drawn = np.random.default_rng(seed).permutation(len(combinations))
     for i, at in enumerate(drawn.tolist()):

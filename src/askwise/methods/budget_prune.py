@@ -144,7 +144,7 @@ class Forest:
             return unweighted(total / total.sum(1, keepdims=True), self.scales)
 
         schema = problem.schema
-        return LazyTrees(self.trees.cut(~splits), schema.owner, schema.first_test, classify, problem.loss)
+        return LazyTrees(self.trees.cut(~splits), schema.owner, schema.first_test, classify, problem.free_loss)
 
 
 def forest(problem: Problem, columns: Ints, *, aware: bool, seconds: float, seed: int, most: int) -> Forest:
@@ -200,7 +200,7 @@ def program(problem: Problem, grown: Forest, rows: Ints) -> Program:
     """The pruning of a forest, with the given training rows as cases. What a case knows or cannot have costs it nothing."""
     part, trees = problem.take(rows), grown.trees
     costs, F, n, T = problem.schema.costs, problem.schema.n_tests, len(rows), len(trees.roots)
-    decision = decide(unweighted(trees.value, grown.scales), problem.loss)  # H
+    decision = decide(unweighted(trees.value, grown.scales), problem.free_loss)  # H
     drawn = np.ones(n) if part.weight is None else part.weight
     cost = item_costs(costs)
     error, node, pair = np.zeros(len(trees.column)), [], []

@@ -111,7 +111,7 @@ class _Walk:
         if problem.rule is not None:
             rows = np.arange(len(problem))
             return cls(p, [problem.belief_losses(q, rows) for q in p], paid)
-        return cls(p, [problem.loss[y, decide(q, problem.loss)] for q in p], paid)
+        return cls(p, [problem.loss[y, decide(q, problem.free_loss)] for q in p], paid)
 
     def stopping(self, lam: float, seed: int, threads: int) -> list[Any]:
         """For each stage but the last: going on minus deciding here, regressed from the probabilities.
@@ -157,7 +157,7 @@ def points(
     learned: list[Policy] = []
     for lam in grid[_coarse_to_fine(SETTINGS.lambdas)].tolist():
         ahead = walk.stopping(lam, seed, threads)
-        learned.append(Cascade(order, problem.schema.first_test, stages, ahead, problem.loss, threads))
+        learned.append(Cascade(order, problem.schema.first_test, stages, ahead, problem.free_loss, threads))
         if len(learned) > 3 and time.monotonic() - began > seconds:
             break
     return [*learned, *still]

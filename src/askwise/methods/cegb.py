@@ -115,7 +115,7 @@ def boosted(
         min_data_in_leaf=SETTINGS.leaf_rows,
     )
     trees = trees_of(fitted.model, columns, outputs)
-    return LazyTrees(trees, schema.owner, schema.first_test, Links(scales), problem.loss)
+    return LazyTrees(trees, schema.owner, schema.first_test, Links(scales), problem.free_loss)
 
 
 def points(

@@ -117,7 +117,7 @@ def points(
 
     def policy(lam: float, sure: float) -> Policy:
         score = InformationPerCost(value, learner.belief, lam, sure, alone)
-        return Picking(learner.belief, score, counts(learner.free)[-1], learner.free, problem.loss)
+        return Picking(learner.belief, score, counts(learner.free)[-1], learner.free, problem.free_loss)
 
     at_once, most_of_it = policy(np.inf, np.inf), policy(0.0, np.inf)
     adaptive = [*(policy(lam, np.inf) for lam in lambdas), *(policy(0.0, sure) for sure in SETTINGS.sureness)]

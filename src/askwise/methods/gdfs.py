@@ -101,7 +101,7 @@ def points(
                         break
             best.see(learner.path_loss(chosen))
             best.restore()
-    picks = [Picking(learner.belief, chosen, k, learner.free, problem.loss) for k in counts(learner.free)]
+    picks = [Picking(learner.belief, chosen, k, learner.free, problem.free_loss) for k in counts(learner.free)]
     return [*picks, *everything]
 
 

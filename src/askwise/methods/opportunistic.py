@@ -266,7 +266,9 @@ class PQTrainer:
         network.load_state_dict(self.mean.state_dict())
         known = np.zeros(self.schema.n_tests, bool) if problem.known is None else np.asarray(problem.known.all(0))
         noise = self._noise(dropouts, 2, 1, generator=torch.Generator().manual_seed(0))
-        return Opportunistic(network, noise, self.schema.costs, known, self.schema.first_test, loss_scales(problem), problem.loss)
+        return Opportunistic(
+            network, noise, self.schema.costs, known, self.schema.first_test, loss_scales(problem), problem.free_loss
+        )
 
 
 def _observed(cases: Cases) -> Tensor:

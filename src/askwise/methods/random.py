@@ -47,7 +47,7 @@ def points(
     with own_torch(seed, threads):
         learner = SubsetLearner(problem, validation, seconds, steps, seed)
         learner.pretrain(1.0)
-    picks = [Picking(learner.belief, Lots(seed), k, learner.free, problem.loss) for k in counts(learner.free, most)]
+    picks = [Picking(learner.belief, Lots(seed), k, learner.free, problem.free_loss) for k in counts(learner.free, most)]
     return [*picks, *learner.everything(most)]
 
 

@@ -175,8 +175,9 @@ class Trainer:
         return inputs(states.values, states.mask).to(self.device), self._class_values(row, problem)
 
     def _class_values(self, row: Ints, problem: Problem) -> torch.Tensor:
-        """S, K: minus the loss of saying each class, in stakes."""
-        values = -problem.loss[problem.labels[row]] / self.problem.loss_scale
+        """S, D: minus what each decision loses and costs, in stakes."""
+        fees = self.controller.lam * problem.schema.costs.money(problem.schema.decision_cost)
+        values = -(problem.loss[problem.labels[row]] + fees) / self.problem.loss_scale
         if problem.reward_scale is not None:
             values *= problem.reward_scale[row, None]
         return torch.from_numpy(values).float().to(self.device)

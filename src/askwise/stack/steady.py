@@ -50,7 +50,9 @@ def believed_tally(problem: Problem, done: Episodes) -> BelievedTally:
         return BelievedTally(came, came.loss, came.right, Mean.of(done.mask.mean(1), weights))
     rows = np.arange(len(done.row))
     lost = expected_losses(done.belief, problem.loss, problem.rule)[rows, done.decision]
-    right, held = done.belief[rows, done.decision], done.mask.mean(1)
+    K = problem.schema.n_classes
+    right = np.where(done.decision < K, done.belief[rows, np.minimum(done.decision, K - 1)], 0.0)  # only a class can be right
+    held = done.mask.mean(1)
     return BelievedTally(came, *(Mean.of(values, weights) for values in (lost, right, held)))
 
 

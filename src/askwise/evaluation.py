@@ -18,6 +18,7 @@ from askwise.core.policy import Policy
 from askwise.core.problem import Problem
 from askwise.core.ranking import auroc
 from askwise.core.scoring import case_losses
+from askwise.core.shares import Share, confusion, shares
 from askwise.errors import InputError
 
 
@@ -70,17 +71,39 @@ class Report:
 
     @property
     def balanced_accuracy(self) -> float:
-        """Mean over the classes that occur of the share decided rightly."""
-        right, row = self.episodes.decision == self.truth, self.episodes.row
-        return float(np.mean([self.problem.mean(right[of], row[of]) for of in (self.truth == k for k in np.unique(self.truth))]))
+        """Mean of the recall of the classes that occur."""
+        return float(np.mean([share.value for share in self._occurring]))
 
     @property
     def balanced_accuracy_error(self) -> float:
         """Its standard error: classes are measured on different cases."""
-        right, row, weight = self.episodes.decision == self.truth, self.episodes.row, self.problem.weight
-        each = [self.truth == k for k in np.unique(self.truth)]
-        errors = [Mean.of(right[of], None if weight is None else weight[row[of]]).error for of in each]
+        errors = [share.error for share in self._occurring]
         return math.hypot(*errors) / len(errors)
+
+    @property
+    def _occurring(self) -> list[Share]:
+        """The recall of the classes that occur."""
+        return [share for share in self.recall.values() if not math.isnan(share.value)]
+
+    @cached_property
+    def confusion(self) -> Doubles:
+        """K, K: how many cases of each class (row) were decided as each class (column). Weighted rows count as often as their
+        weights say."""
+        return confusion(self.truth, self.episodes.decision, self.problem.schema.n_classes, self._weights)
+
+    @cached_property
+    def recall(self) -> dict[Any, Share]:
+        """By class: the share of its cases that were decided rightly; NaN for a class without cases."""
+        return self._right_by(self.truth)
+
+    @cached_property
+    def precision(self) -> dict[Any, Share]:
+        """By class: the share of the decisions for it that were right; NaN for a class that was never decided for."""
+        return self._right_by(self.episodes.decision)
+
+    def _right_by(self, group: Ints) -> dict[Any, Share]:
+        right, classes = self.episodes.decision == self.truth, self.problem.schema.classes
+        return dict(zip(classes, shares(right, group, len(classes), self._weights), strict=True))
 
     @property
     def belief(self) -> Doubles | None:
@@ -112,7 +135,8 @@ class Report:
 
     @property
     def _weights(self) -> Doubles | None:
-        return None if self.problem.weight is None else self.problem.weight[self.episodes.row]
+        weight = None if self.problem.weight is None else self.problem.weight[self.episodes.row]
+        return weight if weight is not None and weight.any() else None  # of rows none of which counts, all count alike
 
     @cached_property
     def measure(self) -> Measure:

@@ -29,6 +29,13 @@ def _escaped(character: re.Match[str]) -> str:
     return character[0].encode("unicode_escape").decode()
 
 
+def short(name: Any, most: int = 30) -> str:
+    """A name on one line, with its middle left out if it is long: the end often tells two names apart."""
+    text = printable(" ".join(str(name).split())) or "?"
+    left = (most - 1) * 2 // 3
+    return text if len(text) <= most else f"{text[:left].rstrip()}…{text[len(text) - (most - 1 - left) :].lstrip()}"
+
+
 def encoded(text: str) -> bytes:
     """Text for a file or an answer, in UTF-8. Of names of files that are not Unicode, the bytes are written as escapes, such as
     \\udcff, which JSON reads as what they were."""

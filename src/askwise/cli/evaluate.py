@@ -11,6 +11,7 @@ from askwise.core.arrays import Ints
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.facade import Model
+from askwise.reports import by_class
 from askwise.reports.model_report import MeasuredOn, lines_of, lottery, measured
 from askwise.reports.promises import borne_out, for_machines
 
@@ -24,6 +25,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         by_lot = lottery(model)
         print(lines_of(measured(model, report)), *([by_lot] if by_lot else []), *borne_out(model, report), sep="\n")
+        print("", *by_class.tables(report), sep="\n")
 
 
 def _check_target(model: Model, options: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ budget: what may be spent
 cases: cases in progress; what a policy may see of them, and what may be done
 measures: what a policy came to on some cases
 ranking: how well beliefs rank the cases
+shares: recall and precision by class, with intervals, and the confusion matrix
 policy: from what is known of a case to what is done next
 episode: the one loop that buys and decides
 missingness: rows with missing values, made complete for learning

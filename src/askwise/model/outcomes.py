@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from askwise.core.arrays import Doubles
-from askwise.core.measures import Mean
+from askwise.core.shares import wilson
 from askwise.evaluation import Report
 
 BINS = 10
@@ -39,10 +40,8 @@ class Bin(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the share, as wide as one standard error to either side: Wilson's, which is not empty at 0 and at 1."""
-        n, p = self.cases, self.share
-        middle, half = (p + 0.5 / n) / (1 + 1 / n), (p * (1 - p) / n + 0.25 / n**2) ** 0.5 / (1 + 1 / n)
-        return middle - half, middle + half
+        """Of the share, as wide as one standard error to either side."""
+        return wilson(self.share, self.cases, 1)
 
 
 @dataclass(frozen=True)
@@ -98,16 +97,14 @@ class Outcomes:
 
 def outcomes_of(report: Report) -> Outcomes:
     """What became of cases whose classes are known."""
-    schema, truth, right = report.problem.schema, report.truth, report.episodes.decision == report.truth
-    weight = report.problem.weight
+    schema, truth = report.problem.schema, report.truth
     kept = schema.n_classes <= MOST_CLASSES and schema.n_classes * schema.n_tests <= MOST_SHARES
     bought, classes = report.bought_mask, []
-    for k in range(schema.n_classes):
+    for k, recall in enumerate(report.recall.values()):
         of = truth == k
-        if not of.any():
+        if math.isnan(recall.value):
             classes.append(ClassOutcome(0, 0.0, 0.0, (0.0,) * schema.n_tests if kept else None))
             continue
-        recall = Mean.of(right[of], None if weight is None else weight[of])
         shares = tuple(np.asarray(report.problem.mean(bought[of], np.flatnonzero(of))).tolist()) if kept else None
         classes.append(ClassOutcome(int(of.sum()), recall.value, recall.error, shares))
     about = int(np.argmin([each.cases for each in classes])) if schema.n_classes == 2 else None

@@ -68,13 +68,6 @@ def inches(text: str, size: float) -> float:
     return float(TextPath((0, 0), text.replace("$", "S"), size=size).get_extents().x1) / 72 if text.strip() else 0.0
 
 
-def short(name: Any, most: int = 30) -> str:
-    """A name on one line, with its middle left out if it is long: the end often tells two names apart."""
-    text = printable(" ".join(str(name).split())) or "?"
-    left = (most - 1) * 2 // 3
-    return text if len(text) <= most else f"{text[:left].rstrip()}…{text[len(text) - (most - 1 - left) :].lstrip()}"
-
-
 def count(n: int, thing: str) -> str:
     """1 case, 1,234 cases."""
     return f"{n:,} {thing}" + ("" if n == 1 else "s")

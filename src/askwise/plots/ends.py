@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from askwise.errors import InputError
 from askwise.model.outcomes import BINS, Outcomes, outcomes_of
-from askwise.plots.canvas import BLUE, INK, SOFT, count, empty, short, tidy
+from askwise.plots.canvas import BLUE, INK, SOFT, count, empty, tidy
 from askwise.plots.models import model_of, used
+from askwise.texts import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,9 @@ import numpy as np
 
 from askwise.core.arrays import Array, Doubles, Ints
 from askwise.errors import InputError
-from askwise.plots.canvas import INK, SOFT, colours_of, count, empty, inches, purchases, share_and_position, short
+from askwise.plots.canvas import INK, SOFT, colours_of, count, empty, inches, purchases, share_and_position
 from askwise.plots.models import known_by_all, model_of, used
+from askwise.texts import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,9 @@ import numpy as np
 
 from askwise.core.arrays import Doubles, Ints
 from askwise.errors import InputError
-from askwise.plots.canvas import COLOURS, INK, SOFT, count, empty, inches, money, short
+from askwise.plots.canvas import COLOURS, INK, SOFT, count, empty, inches, money
 from askwise.plots.models import known_by_all, model_of, used
+from askwise.texts import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

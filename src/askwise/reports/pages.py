@@ -12,7 +12,7 @@ from html import escape
 from importlib import resources
 
 LARGER = 1.35  # than it was drawn
-MIN_WIDE = 9  # letters of a column of a table in a terminal
+MIN_WIDE = 9  # letters of a column of a table in a terminal, unless it has many
 NUMBER = re.compile(r"[<>]? ?[-−]?[\d.,]+( ?± ?[\d.,]+)?( ?%)?|–")
 
 
@@ -150,9 +150,10 @@ def _numbers(table: Table) -> list[bool]:
     return [all(NUMBER.fullmatch(row[i]) for row in table.rows) for i in range(len(table.head))]
 
 
-def as_text(table: Table) -> str:
-    """A table for a terminal, without its title. A row that stands out has a > before it, a single cell a * after it."""
-    wide = [max(MIN_WIDE, *(len(row[i]) for row in table.rows)) for i in range(len(table.head))]
+def as_text(table: Table, least: int = MIN_WIDE) -> str:
+    """A table for a terminal, without its title. A row that stands out has a > before it, a single cell a * after it. `least` is
+    how many letters wide a column is at least."""
+    wide = [max(least, *(len(row[i]) for row in table.rows)) for i in range(len(table.head))]
     heads = [textwrap.wrap(name, n, break_long_words=False) for name, n in zip(table.head, wide, strict=True)]
     wide = [max(n, *map(len, lines)) for n, lines in zip(wide, heads, strict=True)]
     high = max(map(len, heads))

@@ -7,6 +7,7 @@ from typing import Any
 
 from askwise.evaluation import Report
 from askwise.model.model import LearnedModel
+from askwise.reports import by_class
 from askwise.reports.model_report import measured, unit_of
 from askwise.texts import give_or_take
 
@@ -30,8 +31,9 @@ class Promise:
 
 
 def for_machines(model: LearnedModel, report: Report) -> dict[str, Any]:
-    """What a model came to on some cases, and whether that bears out what it promises."""
-    return {**measured(model, report), "promises": [promise.to_dict() for promise in borne_out(model, report)]}
+    """What a model came to on some cases, class by class too, and whether that bears out what it promises."""
+    promises = [promise.to_dict() for promise in borne_out(model, report)]
+    return {**measured(model, report), **by_class.as_json(report), "promises": promises}
 
 
 def borne_out(model: LearnedModel, report: Report) -> list[Promise]:

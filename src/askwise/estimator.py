@@ -318,7 +318,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         problem = self.model_.problem(table_of(self, X), known=known, ids=ids)
-        decided: Array = self.classes_[self.model_.rollout(problem).decision]
+        decided = self.model_.names_of(self.model_.rollout(problem).decision)
         return decided
 
     def predict_proba(self, X: Any, *, known: Any = None, ids: Any = None) -> Doubles:

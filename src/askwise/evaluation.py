@@ -67,6 +67,7 @@ class Report:
 
     @property
     def accuracy(self) -> float:
+        """The share of all cases for which the right class was decided."""
         return float(self._mean(self.episodes.decision == self.truth))
 
     @property
@@ -87,9 +88,10 @@ class Report:
 
     @cached_property
     def confusion(self) -> Doubles:
-        """K, K: how many cases of each class (row) were decided as each class (column). Weighted rows count as often as their
+        """K, D: for how many cases of each class (row) each decision (column) was made. Weighted rows count as often as their
         weights say."""
-        return confusion(self.truth, self.episodes.decision, self.problem.schema.n_classes, self._weights)
+        schema = self.problem.schema
+        return confusion(self.truth, self.episodes.decision, (schema.n_classes, schema.n_decisions), self._weights)
 
     @cached_property
     def recall(self) -> dict[Any, Share]:
@@ -101,9 +103,24 @@ class Report:
         """By class: the share of the decisions for it that were right; NaN for a class that was never decided for."""
         return self._right_by(self.episodes.decision)
 
+    @cached_property
+    def other_decisions(self) -> dict[str, Share]:
+        """By decision that is not a class: the share of all cases for which it was made."""
+        schema, all_alike = self.problem.schema, np.zeros(len(self.truth), np.int64)
+        numbers = range(schema.n_classes, schema.n_decisions)
+        made = [shares(self.episodes.decision == d, all_alike, 1, self._weights)[0] for d in numbers]
+        return dict(zip(schema.other_decisions, made, strict=True))
+
+    @cached_property
+    def classified_accuracy(self) -> Share:
+        """The share of right decisions among the cases for which a class was decided."""
+        right, others = self.episodes.decision == self.truth, self.episodes.decision >= self.problem.schema.n_classes
+        return shares(right, others.astype(np.int64), 2, self._weights)[0]
+
     def _right_by(self, group: Ints) -> dict[Any, Share]:
-        right, classes = self.episodes.decision == self.truth, self.problem.schema.classes
-        return dict(zip(classes, shares(right, group, len(classes), self._weights), strict=True))
+        right, schema = self.episodes.decision == self.truth, self.problem.schema
+        of = shares(right, group, schema.n_decisions, self._weights)[: schema.n_classes]
+        return dict(zip(schema.classes, of, strict=True))
 
     @property
     def belief(self) -> Doubles | None:

@@ -87,7 +87,7 @@ def test_shares_are_means_with_their_errors_and_scikit_learn_agrees(weighted) ->
             mean = Mean.of(right[of], None if weight is None else weight[of])
             assert share[:2] == pytest.approx((mean.value, mean.error))
             assert share[2:] == pytest.approx(wilson(mean.value, mean.weight**2 / mean.squares))
-    assert confusion(truth, decision, 4, weight) == pytest.approx(confusion_matrix(truth, decision, sample_weight=weight))
+    assert confusion(truth, decision, (4, 4), weight) == pytest.approx(confusion_matrix(truth, decision, sample_weight=weight))
 
 
 def test_the_interval_of_weighted_cases_holds_the_true_share_about_as_often_as_it_says() -> None:

@@ -54,8 +54,9 @@ def _share(total: float, right: float, squares: float, right_squares: float) -> 
     return Share(p, spread**0.5 / total, *wilson(p, total**2 / squares))
 
 
-def confusion(truth: Ints, decision: Ints, n_classes: int, weight: Doubles | None = None) -> Doubles:
-    """K, K: how many cases of each class (row) were decided as each class (column). Weighted cases count as much as their
-    weights say."""
-    counts: Doubles = np.bincount(truth * n_classes + decision, weight, n_classes**2).reshape(n_classes, n_classes).astype(float)
+def confusion(truth: Ints, decision: Ints, shape: tuple[int, int], weight: Doubles | None = None) -> Doubles:
+    """K, D: for how many cases of each class (row) each decision (column) was made. Weighted cases count as much as their weights
+    say."""
+    K, D = shape
+    counts: Doubles = np.bincount(truth * D + decision, weight, K * D).reshape(K, D).astype(float)
     return counts

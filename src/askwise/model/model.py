@@ -220,7 +220,8 @@ class LearnedModel:
         there, tests = self.schema.present(values), self.schema.tests
         masks = [known_mask(each, tests, there, len(values)) for each in (self.known or None, known) if each is not None]
         mask = np.any(masks, axis=0) if masks else None
-        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids, loss=self.rule).with_loss(self.loss)
+        judged = self.loss if self.rule is None else self.rule
+        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids, loss=judged).with_loss(self.loss)
 
     def predict(self, X: Any, known: Any = None, ids: Any = None) -> Array:
         """The decisions."""

@@ -32,30 +32,43 @@ def as_json(report: Report) -> dict[str, Any]:
             for name, cases, decisions, recall, precision in _each(report)
         ],
         "confusion": [list(map(_number, counts)) for counts in report.confusion.tolist()],
+        "other_decisions": [
+            {"decision": name, "share": _or_none(share.value), "interval": _interval(share)}
+            for name, share in report.other_decisions.items()
+        ],
+        "classified_accuracy": _or_none(report.classified_accuracy.value),
+        "classified_accuracy_interval": _interval(report.classified_accuracy),
     }
 
 
 def tables(report: Report) -> list[str]:
     """For people: lines and tables, each to be printed on a line of its own."""
-    classes = report.problem.schema.classes
+    schema = report.problem.schema
+    classes = schema.classes
+    order = "in the same order" + (", then the other decisions" if schema.other_decisions else "")
     if len(classes) > MOST_CLASSES:
         matrix = [f"the confusion matrix is not shown, since there are {len(classes)} classes; --json has it"]
     else:
-        matrix = [
-            "confusion matrix: true classes by row, decisions by column, in the same order",
-            as_text(_matrix(report), MIN_NAME),
-        ]
+        matrix = [f"confusion matrix: true classes by row, decisions by column, {order}", as_text(_matrix(report), MIN_NAME)]
     return [
         *matrix,
         "recall: share of the cases of a class that is decided rightly; precision: share of the decisions for a class that is "
         "right; with 95 % intervals",
         as_text(_shares(report)),
+        *_others(report),
     ]
 
 
+def _others(report: Report) -> list[str]:
+    """What was decided that is not a class, and how good the rest is."""
+    lines = [f"{short(name)}: {' of cases, '.join(_words(share))}" for name, share in report.other_decisions.items()]
+    rest = report.classified_accuracy
+    return [*lines, f"accuracy of the rest: {', '.join(_words(rest))}"] if lines else []
+
+
 def _matrix(report: Report) -> Table:
-    classes = report.problem.schema.classes
-    head = ("class", *(short(name, max(ROOM // len(classes), MIN_NAME)) for name in classes))
+    classes, decisions = report.problem.schema.classes, report.problem.schema.decisions
+    head = ("class", *(short(name, max(ROOM // len(decisions), MIN_NAME)) for name in decisions))
     rows = tuple((short(name), *map(_count, counts)) for name, counts in zip(classes, report.confusion.tolist(), strict=True))
     return Table("Confusion matrix", head, rows)
 
@@ -71,10 +84,9 @@ def _shares(report: Report) -> Table:
 
 def _each(report: Report) -> list[tuple[Any, float, float, Share, Share]]:
     """By class: its name, how many cases are of it, for how many it was decisions, recall and precision."""
-    cases, decisions = (report.confusion.sum(axis).tolist() for axis in (1, 0))
-    return list(
-        zip(report.problem.schema.classes, cases, decisions, report.recall.values(), report.precision.values(), strict=True)
-    )
+    classes = report.problem.schema.classes
+    cases, decisions = (report.confusion.sum(axis).tolist()[: len(classes)] for axis in (1, 0))
+    return list(zip(classes, cases, decisions, report.recall.values(), report.precision.values(), strict=True))
 
 
 def _number(cases: float) -> float:

@@ -107,21 +107,23 @@ def text(results: list[rows.Row]) -> str:
         lines.append(line(data, len(of), f"{share:.0%}", rows.spread(accuracy, 4), rows.spread(loss, 4)))
     lines += [
         "",
-        "Spent is the mean cost of the test cases as a part of the budget or, where less is all that helps, of that. Drawn: the",
+        "Spent: mean cost of the test cases as a part of the budget or, where less is all that helps, of that. Expected: the",
+        "same as the fit expects it; where it is less than 1, no policy that was measured promises more for the rest. Drawn: the",
         "share of cases whose tests depend on a draw. Above: splits in which test cases cost more than the budget on average.",
         "",
     ]
-    lines += head("data | budget | way | spent | drawn | above | accuracy less that of mixing")
+    lines += head("data | budget | way | expected | spent | drawn | above | accuracy less that of mixing")
     for data, share, of in _levels(results):
         i, mixing = SHARES.index(share), [row["of"]["mixing"][SHARES.index(share)]["accuracy"] for row in of]
         b = [min(share * row["everything"], row["most"]) for row in of]
         for way in WAYS:
             parts = [row["of"][way][i] for row in of]
             spent = [p["cost"] / most for p, most in zip(parts, b, strict=True)]
+            expected = [p["expected"]["cost"] / most for p, most in zip(parts, b, strict=True)]
             above = np.mean([p["cost"] > share * row["everything"] for p, row in zip(parts, of, strict=True)])
             less = [p["accuracy"] - best for p, best in zip(parts, mixing, strict=True)]
             drawn = np.mean([p["drawn"] for p in parts])
-            cells = rows.spread(spent, 3), f"{drawn:.1%}", f"{above:.1%}", rows.spread(less, 4)
+            cells = rows.spread(expected, 3), rows.spread(spent, 3), f"{drawn:.1%}", f"{above:.1%}", rows.spread(less, 4)
             lines.append(line(data, f"{share:.0%}", way, *cells))
     lines += ["", "Calibration error of the forecasts of the final loss, five bins of equal size, all splits together:", ""]
     lines += head("data | purchases | calibration error")

@@ -7,7 +7,7 @@ from tests.support.members import QUICK
 from askwise import CostlyClassifier, HardBudget, load
 from askwise.core.measures import Measure
 from askwise.frontier.point import Point
-from askwise.stack.measure import HeldOut, StackCandidate, StackFrontier, as_paid
+from askwise.stack.measure import HeldOut, StackCandidate, StackFrontier, as_paid, fills
 from askwise.stack.run import MEASURING
 
 COSTS = [20, 1, 1, 1, 1, 1, 1]  # x0 is the scan
@@ -84,3 +84,11 @@ def test_losses_are_those_of_members_that_paid_as_much():
         5: (5, 0.2, 0.5),
     }
     assert [p.measure.n for p in costed.values()] == [100] * 6
+
+
+def test_gaps_between_neighbouring_tradeoffs_are_filled():
+    policies = [(0.1, 9.0), (0.2, 8.0), (0.4, 2.0), (0.41, 0.5), (1.6, 0.0)]
+    # 9 and 8 are joined, 0.41 and 0.4 have nothing between them
+    assert fills(policies, 10) == [(4.0, pytest.approx(0.08**0.5)), (np.inf, pytest.approx(0.656**0.5))]
+    assert fills(policies, 2) == [(np.inf, pytest.approx(0.656**0.5))]  # more than 2 helps nobody
+    assert fills([], 1) == fills([(0.1, 0.0), (0.5, 0.0)], 1) == []

@@ -24,9 +24,8 @@ from askwise.family.candidates import caps_of
 from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.frontier import GrowingMeasurement, area_of
-from askwise.frontier.choice import NEAR
-from askwise.frontier.hull import hull, staircase, useful
-from askwise.frontier.point import ADAPTIVE, KINDS, Point, neighbours
+from askwise.frontier.hull import hull, useful
+from askwise.frontier.point import ADAPTIVE, JOINED, KINDS, Point
 from askwise.stack.config import DESIGN
 from askwise.stack.inference import Believe, Stack
 from askwise.stack.steady import BelievedTally, believed_tally, steadied
@@ -179,25 +178,18 @@ class MeasuredPoints(NamedTuple):
     rows: Ints  # on which they were measured
 
 
-def fills(stairs: Sequence[Point], tried: Sequence[StackCandidate]) -> list[StackCandidate]:
-    """Policies that may lie between neighbours, by rising cost, where the first is not near what the second costs and there are
-    no policies from one to the other; those that are farthest apart come first. A tradeoff is halfway, by its logarithm, from
-    that of a neighbour to the next that was tried in its direction."""
-    between = list[tuple[float, StackCandidate]]()
-    ways = [(stairs[i].cost, stairs[j].cost) for i, j in neighbours(stairs)]
-    for cheaper, dearer in pairwise(stairs):
-        ratio = dearer.cost / cheaper.cost if cheaper.cost else np.inf
-        if ratio <= 1 + NEAR or any(low <= cheaper.cost and dearer.cost <= high for low, high in ways):
-            continue
-        for point, dearer_side in ((cheaper, True), (dearer, False)):
-            if point.prefix is not None:
-                continue
-            lams = [c.lam for c in tried if c.prefix is None and c.cap is None and c.breadth == point.breadth]
-            side = [lam for lam in lams if (lam < point.lam if dearer_side else lam > point.lam)]
-            other = (max if dearer_side else min)(side, default=point.lam)
-            if max(other / point.lam, point.lam / other) > CLOSEST:
-                between.append((ratio, StackCandidate((other * point.lam) ** 0.5, None, None, point.breadth or 1)))
-    return [candidate for _, candidate in sorted(between, key=lambda pair: -pair[0])]
+def fills(policies: Sequence[tuple[float, float]], most: float) -> list[tuple[float, float]]:
+    """Where to look for policies that cost something between what two cost, whose tradeoffs are neighbours: how many times as
+    much the dearer one costs, and a tradeoff halfway, by its logarithm. Those that are joined are near enough.
+
+    policies: tradeoffs, and what is paid at each; most: more money than this helps nobody.
+    """
+    between = list[tuple[float, float]]()
+    for (low, dearer), (high, cheaper) in pairwise(sorted(policies)):
+        ratio = dearer / cheaper if cheaper else np.inf if dearer else 1.0
+        if ratio > JOINED and high > CLOSEST * low and cheaper < most:
+            between.append((ratio, (low * high) ** 0.5))
+    return between
 
 
 @dataclass(eq=False)
@@ -276,19 +268,31 @@ class StackFrontier:
         return [i for i, p in points.items() if p.cap is not None or p.kind != ADAPTIVE or p.breadth == best]
 
     def _filled(self, left: Sequence[int], cost_rows: int, more: Callable[[], bool]) -> list[int]:
-        """Further policies, where neighbours that some average budget would follow are far apart."""
+        """Further policies, where neighbouring tradeoffs cost far more or less: whatever the average budget, one policy should
+        come near it."""
         rows, new = np.sort(self.work.rows[: self.work.used]), list[int]()
+        points = [p for p in self._costed(left).values() if p.cap is None]
+        most = min(points, key=lambda p: p.loss).cost
+        breadths = sorted({p.breadth for p in points if p.prefix is None and p.breadth})
+        paid = {
+            breadth: {c.lam: self._paid_by(i) for i, c in enumerate(self.candidates) if (*c[1:4],) == (None, None, breadth)}
+            for breadth in breadths
+        }
         while len(new) < self.measuring.fills and more():
-            every = [p for p in self._costed([*left, *new]).values() if p.cap is None]
-            stairs = [every[i] for i in staircase([p.cost for p in every], [-p.loss for p in every]).tolist()]
-            candidate = next(iter(fills(stairs, self.candidates)), None)
-            if candidate is None:
+            between = [(*each, breadth) for breadth in breadths for each in fills(list(paid[breadth].items()), most)]
+            if not between:
                 break
+            _, lam, breadth = max(between)
             new.append(len(self.candidates))
-            self.candidates.append(candidate)
+            self.candidates.append(candidate := StackCandidate(lam, None, None, breadth))
             self.work.tallies[new[-1]] = self.held_out.tally(candidate, rows)
             self.paid[new[-1]] = self._paid(candidate, cost_rows)
+            paid[breadth][lam] = self.paid[new[-1]].cost
         return new
+
+    def _paid_by(self, i: int) -> float:
+        """What a policy costs: on rows of the fit or, where that was not measured, by its members."""
+        return (self.paid[i] if i in self.paid else self.work.tallies[i].measure(self.costs)).cost
 
     def _cost_pace(self, candidates: Sequence[StackCandidate]) -> float:
         """Seconds for a row in which `_paid` looks at all of these, at most: as if each bought what the dearest buys."""

@@ -40,6 +40,7 @@ class Schema:
     owner: Ints  # C: the test that reveals each column
     costs: CostFunction
     external_needs: Bools | None = None  # F: the tests an existing classifier needs, if there is one
+    tells_gaps: bool = False  # the last test tells which of the others a case lacks; it is free, and everyone knows it
 
     @classmethod
     def build(
@@ -88,6 +89,11 @@ class Schema:
     @property
     def n_tests(self) -> int:
         return len(self.tests)
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The tests that can be bought: all but the one that tells what is missing."""
+        return self.tests[: self.n_tests - self.tells_gaps]
 
     @property
     def n_classes(self) -> int:

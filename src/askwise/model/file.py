@@ -125,11 +125,12 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
     _check_handed_over(path, "a custom encoder", "network", card["custom_encoder"], encoder)
     costs = CostFunction(**{n: arrays[f"costs/{n}"] for n in COST_ARRAYS}, smallest_unit=file_checks.fraction(card["cost_unit"]))
     classes = file_checks.class_names(card["classes"], card["class_type"])
-    schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], costs, needs)
+    encoding = Encoding.from_dict(card["encoding"])
+    schema = Schema(tuple(card["columns"]), tuple(card["tests"]), classes, arrays["owner"], costs, needs, bool(encoding.gaps))
     file_checks.check_arrays(arrays, schema, encoder is not None)
     return LearnedModel(
         schema=schema,
-        encoding=Encoding.from_dict(card["encoding"]),
+        encoding=encoding,
         loss=arrays["loss"],
         rule=file_checks.scoring_rule(card["rule"]),
         at_once=tuple(card["at_once"]),

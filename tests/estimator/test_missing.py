@@ -24,9 +24,9 @@ CONFIGS = {"stack": StackConfig.quick(), "family": QUICK_FAMILY, "paper": QUICK}
 COSTS = {"age": 1, "lab": 3, "index": 0, "town": 2}
 GAINS = (
     r"that values of 'lab', 'index' are missing goes with the class, and is not used: if it were, deciding at once would be "
-    r"right in \d\d\.\d % of cases instead of \d\d\.\d %, with a log loss of 0\.\d+ instead of 0\.\d+ \(measured on 300 rows, "
-    r"each held out in turn\); if a missing value will mean the same in use, fit with missing='informative' \(on the command line: "
-    r"--missing informative\)"
+    r"right in \d\d\.\d % of cases instead of \d\d\.\d %, with a log loss of 0\.\d+ instead of 0\.\d+ "
+    r"\(measured on 300 rows, each held out in turn\); if a missing value will mean the same in use, fit with "
+    r"missing='informative' \(on the command line: --missing informative\)"
 )
 
 

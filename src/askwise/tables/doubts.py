@@ -75,13 +75,14 @@ def about_gaps(problem: Problem, missing: str) -> Iterator[str]:
     weighted = problem.rule is None and not np.array_equal(problem.loss, 1 - np.eye(problem.schema.n_classes))
     name = RULES[problem.rule] if problem.rule is not None else "loss" if weighted else RULES["log"]
     before, after = gain.log_loss if problem.rule is None and not weighted else gain.loss
-    right, more_right = (f"{100 * share:.1f} %" for share in gain.accuracy)
+    right, with_gaps = (f"{100 * share:.1f} %" for share in gain.accuracy)
+    often = f"in {with_gaps} of cases instead of {right}" if with_gaps != right else f"as often, in {right} of cases"
     shown = ", ".join(map(repr, tests[:4])) + (f" and {len(tests) - 4} more" if len(tests) > 4 else "")
     yield (
         f"that values of {shown} are missing goes with the class, and is not used: if it were, deciding at once would be right "
-        f"in {more_right} of cases instead of {right}, with a {name} of {after:.3g} instead of {before:.3g} (measured on "
-        f"{gain.rows:,} rows, each held out in turn); if a missing value will mean the same in use, fit with "
-        f"missing={INFORMATIVE!r} (on the command line: --missing {INFORMATIVE})"
+        f"{often}, with a {name} of {after:.3g} instead of {before:.3g} (measured on {gain.rows:,} rows, each held out in turn); "
+        f"if a missing value will mean the same in use, fit with missing={INFORMATIVE!r} (on the command line: --missing "
+        f"{INFORMATIVE})"
     )
 
 

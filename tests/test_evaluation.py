@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from askwise.core.budget import Tradeoff
 from askwise.core.cases import State
 from askwise.core.policy import Choice, Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.core.shares import wilson
 from askwise.errors import InputError
 from askwise.evaluation import Report, evaluate

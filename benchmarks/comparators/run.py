@@ -32,8 +32,9 @@ from askwise.core.budget import HardBudget
 from askwise.core.cases import State
 from askwise.core.episode import measure
 from askwise.core.policy import Policy, decide_at_once
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
+from askwise.core.schema import Schema
 from askwise.datasets.named import load
 from askwise.frontier.choice import best_for
 from askwise.frontier.hull import hull

@@ -20,7 +20,8 @@ import numpy as np
 
 from askwise.components.static_order import elimination_order
 from askwise.core.episode import measure
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.family.config import FamilyConfig
 from askwise.family.train import FamilyTrainer, Phase
 from askwise.plots.canvas import COLOURS, empty, legend, save, tidy

@@ -14,7 +14,8 @@ import numpy as np
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.cost_spec import CostSpec
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods.exact import Exact
 
 KINDS = ("plain", "setup", "derived", "pair", "mixture")

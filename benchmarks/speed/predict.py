@@ -22,7 +22,8 @@ import numpy as np
 from askwise.core.cases import Cases
 from askwise.core.episode import rollout
 from askwise.core.policy import Greedy, Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.family.config import FamilyConfig
 from askwise.family.train import FamilyTrainer
 from askwise.paper.numpy_network import DenseValues

@@ -19,7 +19,8 @@ import numpy as np
 import torch
 
 from askwise.core.budget import AverageBudget
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.paper.config import TrainConfig
 from askwise.paper.train import Trainer
 from benchmarks.script import arguments, publish

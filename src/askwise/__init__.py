@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
     from askwise.core.cost_spec import CostSpec
-    from askwise.core.problem import Problem, Schema
+    from askwise.core.problem import Problem
+    from askwise.core.schema import Schema
     from askwise.errors import AskwiseError
     from askwise.estimator import CostlyClassifier
     from askwise.facade import load

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,11 +23,13 @@ from askwise.model.acquisitions import AcquisitionReport
 from askwise.model.learn import ALGORITHMS, check, learn, learns_from_all
 from askwise.model.purchases import followed, measure_usage
 from askwise.paper.config import TrainConfig
+from askwise.reports.notebook import NotebookBox
 from askwise.stack.config import StackConfig
 from askwise.tables import doubts
 from askwise.tables.encoding import SCALING
 from askwise.tables.external import features
 from askwise.tables.fit_inputs import seed_of, table_of, target_of, weights_of
+from askwise.tables.gaps import MISSING
 from askwise.tables.preparation import Preparation, Prepared
 from askwise.training.progress import Progress
 
@@ -41,7 +42,7 @@ SECONDS = Real(at_least=0, infinite=True, noun="a number of seconds")
 SEED = Either(Whole(at_most=2**62 - 1), Instance(np.random.RandomState, "a RandomState"))
 
 
-class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns which test to buy next, and when to stop and decide.
 
     Parameters
@@ -67,6 +68,9 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Multiplies the losses of cases of a class. The probabilities stay those of cases as they come.
     known : sequence of str, or bool array of shape (n_rows, n_tests), default=()
         Tests that are free for everyone, or what each case of the fit knows at its start.
+    missing : {'blind', 'informative'}, default='blind'
+        What a missing value says beside that the test cannot be had. 'blind': nothing. 'informative': which tests a case lacks is
+        known from its start, at no cost; for tables where a gap will mean the same in use.
     external : fitted classifier or Recorded, default=None
         One more way to decide. It pays for the tests that it still needs. With a loss of 'log' or 'brier' it needs
         `predict_proba`.
@@ -146,6 +150,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         loss: Any = None,
         class_weight: Any = None,
         known: Any = (),
+        missing: Annotated[str, MISSING] = "blind",
         external: Any = None,
         categorical: Any = (),
         scaling: Annotated[str, SCALING] = "columns",
@@ -170,6 +175,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.class_weight = class_weight
         self.known = known
+        self.missing = missing
         self.external = external
         self.categorical = categorical
         self.scaling = scaling
@@ -190,16 +196,6 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
-
-    def _repr_html_inner(self) -> Any:
-        """What a notebook shows: scikit-learn's box or, once it is fitted, its settings and what money buys."""
-        if not hasattr(self, "model_"):
-            return super()._repr_html_inner()
-        return f"<pre>{escape(repr(self))}</pre>" + self.model_._repr_html_()
-
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        shown = super()._repr_mimebundle_(**options)
-        return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, callback: Called = None, save: Called = None, resume: Any = None
@@ -237,6 +233,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         apart = self.validation_fraction == 0 or len(ready.validation_rows) > 0
         doubts.tell(doubts.about_fit(features(self.external, X), ready.classes, listed(self.categorical), apart, self.time_limit))
         doubts.tell(doubts.about_budget(self.budget, ready.problem.schema, ready.known, self.unit))
+        doubts.tell(doubts.about_gaps(ready.problem, self.missing))
         self.model_ = self._train(ready, callback, save, resume)
         self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self
@@ -248,6 +245,7 @@ class CostlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prepare = Preparation(
             spec=CostSpec(self.costs, self.setup, self.derived, self.reveals, self.decisions),
             known=self.known,
+            missing=self.missing,
             external=self.external,
             loss=self.loss,
             class_weight=self.class_weight,

@@ -108,8 +108,8 @@ class Report:
         """By decision that is not a class: the share of all cases for which it was made."""
         schema, all_alike = self.problem.schema, np.zeros(len(self.truth), np.int64)
         numbers = range(schema.n_classes, schema.n_decisions)
-        made = [shares(self.episodes.decision == d, all_alike, 1, self._weights)[0] for d in numbers]
-        return dict(zip(schema.other_decisions, made, strict=True))
+        each = [shares(self.episodes.decision == d, all_alike, 1, self._weights)[0] for d in numbers]
+        return dict(zip(schema.other_decisions, each, strict=True))
 
     @cached_property
     def classified_accuracy(self) -> Share:

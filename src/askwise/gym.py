@@ -30,7 +30,8 @@ from askwise.core.budget import Budget
 from askwise.core.cases import Cases, State
 from askwise.core.parameters import Real, checked
 from askwise.core.policy import Choice, Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError, did_you_mean
 
 __all__ = ["AgentPolicy", "CostlyEnv", "CostlyVectorEnv", "observation"]

@@ -8,7 +8,8 @@ from askwise.core.budget import Budget, HardBudget
 from askwise.core.episode import rollout
 from askwise.core.measures import Measure
 from askwise.core.policy import Always, Choice, Constant, Greedy, Mixture, Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 
 # Two tests of prices 1 and 3; the first tells the class, y = x0 > 0.
 X = np.array([[-2, 0], [-1, 5], [1, 0], [2, 5]], np.float32)

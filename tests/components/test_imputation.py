@@ -8,7 +8,8 @@ import pytest
 from askwise.components import imputation
 from askwise.components.imputation import impute, remove
 from askwise.core.cost_spec import CostSpec
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 
 NAN = np.nan

@@ -9,7 +9,8 @@ from askwise.components.static_order import _cost_shares, elimination_order, rid
 from askwise.core.budget import HardBudget
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 
 
 def problem_of(X: np.ndarray, y: np.ndarray, names: str, costs: dict, **more) -> Problem:

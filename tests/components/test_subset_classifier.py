@@ -9,7 +9,8 @@ from askwise.components.torch_state import own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 
 
 def problem(rows=200, holes=0.0, seed=0, **more) -> Problem:

@@ -9,7 +9,8 @@ import pytest
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff, lam_range, positive_costs
 from askwise.core.costs import CostFunction
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 
 

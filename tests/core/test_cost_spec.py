@@ -6,7 +6,7 @@ import pytest
 
 from askwise.core.cost_spec import CostSpec
 from askwise.core.costs import CostFunction
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 
 TESTS = ["age", "sugar", "index"]

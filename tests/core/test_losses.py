@@ -7,7 +7,8 @@ from tests.support.commands import run
 from tests.support.patients import classifier, numbers
 
 from askwise.core.losses import loss_matrix
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 from askwise.tables.small_files import read_loss
 

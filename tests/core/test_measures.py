@@ -13,7 +13,8 @@ import askwise
 from askwise import Budget, FamilyConfig, HardBudget
 from askwise.core.episode import measure, rollout, tally
 from askwise.core.measures import Mean, Measure
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import StateError
 from askwise.evaluation import Report
 from askwise.family import run as family

@@ -9,7 +9,8 @@ from askwise.core.budget import Tradeoff
 from askwise.core.cases import Cases
 from askwise.core.cost_spec import CostSpec
 from askwise.core.missingness import chi_squared, filled, go_with_class, lacking, lost
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.paper.config import TrainConfig
 from askwise.paper.train import Trainer
 

@@ -7,8 +7,9 @@ from tests.support.policies import ValuesOf
 from askwise.core.cases import Cases, State
 from askwise.core.episode import rollout
 from askwise.core.policy import Always, Choice, Constant, Exploring, Greedy, Mixture, Policy, greedy, random_policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import uniform
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 
 

@@ -6,8 +6,9 @@ import pytest
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
 from askwise.core.policy import Always
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import hash_cases
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 
 NAN = np.nan

@@ -15,7 +15,8 @@ from askwise.core.cases import State
 from askwise.core.episode import measure, rollout
 from askwise.core.measures import Mean
 from askwise.core.policy import Always, Choice, Mixture, Policy, decide_at_once, decision_values
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.core.scoring import RULES, belief_loss, case_losses, expected_losses, largest
 from askwise.errors import InputError
 from askwise.evaluation import evaluate

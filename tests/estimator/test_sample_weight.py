@@ -16,7 +16,8 @@ from askwise.core.budget import Budget
 from askwise.core.episode import measure, rollout
 from askwise.core.missingness import lacking
 from askwise.core.policy import Greedy, ValueFunction, decide_at_once
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 from askwise.evaluation import Report
 from askwise.family.conditions import Scale

@@ -7,7 +7,8 @@ import pytest
 
 from askwise.core.budget import Budget
 from askwise.core.episode import measure, replay, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.family import calibration, forward
 from askwise.family import run as family
 from askwise.family.config import FamilyConfig

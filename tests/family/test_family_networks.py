@@ -8,7 +8,8 @@ import torch
 from tests.support.worlds import VARIANTS, world
 
 from askwise.core.cases import Cases
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.family.conditions import Scale, affordable, costs_alone
 from askwise.family.config import DESIGN, FamilyConfig
 from askwise.family.encodings import PiecewiseLinear

@@ -8,7 +8,8 @@ from tests.support.patients import PRICES, QUICK_FAMILY, patients
 from askwise import CostlyClassifier, HardBudget, load
 from askwise.core.budget import Budget
 from askwise.core.episode import measure
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.core.scoring import largest
 from askwise.errors import StateError
 from askwise.family.run import run

@@ -11,7 +11,7 @@ from askwise import AverageBudget, Budget, CostlyClassifier, FamilyConfig, HardB
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import tally
 from askwise.core.measures import Measure
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.family import frontier
 from askwise.family.candidates import caps_of, possible_amounts
 from askwise.family.conditions import Scale

@@ -8,7 +8,8 @@ import pytest
 
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import measure, rollout, tally
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.family import run as family
 from askwise.family.candidates import Probe
 from askwise.family.config import FamilyConfig, MeasuringConfig

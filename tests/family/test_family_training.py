@@ -13,7 +13,8 @@ from askwise.core.budget import HardBudget
 from askwise.core.cases import Cases, State
 from askwise.core.episode import measure, rollout
 from askwise.core.policy import Greedy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError, StateError
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, FamilyConfig

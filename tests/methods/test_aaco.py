@@ -11,7 +11,8 @@ from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.cases import Cases
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods import aaco
 from askwise.methods.aaco import Aaco, Plans, ReferenceRows, best_first, candidates, cross_entropy, masked_classifier
 from benchmarks.known_optima.small_problems import small_problem

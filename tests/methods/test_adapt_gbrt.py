@@ -10,7 +10,8 @@ from tests.support.policies import with_settings
 from askwise.components.boosting import loss_scales
 from askwise.core.budget import AverageBudget
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.frontier.choice import best_for
 from askwise.methods import adapt_gbrt
 from askwise.methods.adapt_gbrt import (

@@ -12,7 +12,8 @@ from tests.support.policies import with_settings
 from askwise.components.cost_trees import LazyTrees, Trees
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods import budget_prune
 from askwise.methods.budget_prune import Program
 

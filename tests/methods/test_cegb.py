@@ -10,7 +10,8 @@ from tests.support.policies import with_settings
 from askwise.components.boosting import boost, row_weights
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods import cegb
 
 

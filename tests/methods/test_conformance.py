@@ -27,7 +27,8 @@ from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.cases import Cases, State
 from askwise.core.episode import Episodes, measure, rollout
 from askwise.core.policy import Always, Choice, Mixture, Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 from askwise.evaluation import evaluate
 from askwise.methods import adapt_gbrt, baseline, static_gbm

@@ -9,7 +9,8 @@ from askwise.components.torch_state import own_torch
 from askwise.core.cases import Cases, State
 from askwise.core.episode import measure, rollout
 from askwise.core.information import entropy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods import dime
 
 

@@ -13,7 +13,8 @@ from askwise.core.cases import Cases
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.policy import Mixture
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.core.scoring import RULES
 from askwise.errors import InputError
 from askwise.methods import exact

@@ -8,7 +8,8 @@ from torch.nn import functional
 from askwise.components.subset_classifier import Masked, PickedCases, SubsetLearner
 from askwise.components.torch_state import own_torch
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods import gdfs
 
 

@@ -10,8 +10,9 @@ import torch
 from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.cases import Cases, State
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import uniform
+from askwise.core.schema import Schema
 from askwise.frontier.metric import curve
 from askwise.methods import opportunistic
 from askwise.methods.opportunistic import Opportunistic, PQNetwork, PQTrainer, q_target, reward

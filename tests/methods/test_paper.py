@@ -7,7 +7,8 @@ from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import measure, rollout
 from askwise.core.measures import Measure
 from askwise.core.policy import Always, Mixture
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.evaluation import evaluate
 from askwise.model.file import read_state, write_state
 from askwise.paper import run as paper

@@ -9,7 +9,8 @@ from askwise.core.budget import AverageBudget, HardBudget
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
 from askwise.core.policy import Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods import baseline, cascade, static_gbm
 from askwise.methods.cascade import Cascade
 

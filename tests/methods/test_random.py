@@ -5,7 +5,8 @@ import pytest
 
 from askwise.core.budget import AverageBudget
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.methods import random
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from askwise import methods
 from askwise.core.budget import Tradeoff
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 from askwise.methods import baseline
 

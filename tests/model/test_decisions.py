@@ -10,7 +10,8 @@ from askwise import AverageBudget, CostlyClassifier, HardBudget, Tradeoff, load
 from askwise.core.budget import Budget
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError, StateError
 from askwise.methods.exact import Exact
 from askwise.model import archives

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from askwise.core.budget import AverageBudget, HardBudget, Tradeoff
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.paper.config import TrainConfig
 from askwise.paper.lagrangian import controller_for, lagrangian, lagrangian_slope
 

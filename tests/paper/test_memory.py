@@ -7,7 +7,8 @@ import pytest
 
 from askwise.core.episode import Episodes, rollout
 from askwise.core.policy import random_policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.paper.memory import Memory
 
 LONGEST = 5

@@ -7,7 +7,7 @@ import torch
 from askwise.components.networks import weights_of
 from askwise.core.cases import State
 from askwise.core.cost_spec import CostSpec
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.paper.network import NetworkValues, QNetwork
 from askwise.paper.numpy_network import DenseValues
 

@@ -14,7 +14,8 @@ from askwise.components.encoders import Convolutional
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import rollout
 from askwise.core.policy import Choice, Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError, StateError
 from askwise.paper.config import TrainConfig
 from askwise.paper.network import QNetwork, dense

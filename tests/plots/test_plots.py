@@ -13,7 +13,8 @@ from askwise import plots
 from askwise.core.budget import AverageBudget, Budget, HardBudget
 from askwise.core.cost_spec import CostSpec
 from askwise.core.policy import Always
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import AskwiseError, InputError
 from askwise.evaluation import evaluate
 from askwise.frontier.metric import curve
@@ -318,7 +319,8 @@ from types import SimpleNamespace as NS
 from askwise import plots
 from askwise.core.budget import AverageBudget, Budget
 from askwise.core.policy import random_policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.evaluation import evaluate
 rng = np.random.default_rng(0)
 problem = Problem.build(Schema.build(list("abcdef"), ["x", "y"]), rng.normal(size=(50, 6)), rng.choice(["x", "y"], 50))

@@ -9,7 +9,7 @@ from tests.support.drawn import boxes, random_report, report_of, small_report, w
 from askwise import plots
 from askwise.core.budget import Budget
 from askwise.core.policy import Always
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 from askwise.evaluation import evaluate
 

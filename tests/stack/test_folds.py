@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from askwise import CostlyClassifier, StackConfig
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import Doubt
 from askwise.stack.folds import ALWAYS, Folds, joined
 

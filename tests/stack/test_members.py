@@ -18,7 +18,8 @@ from tests.support.members import QUICK, all_members, problem_of, same_members, 
 
 from askwise import CostlyClassifier
 from askwise.core.cost_spec import CostSpec
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 from askwise.methods import stack as method
 from askwise.processes import Helper, HelperError

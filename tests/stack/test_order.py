@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from askwise.core.cost_spec import CostSpec
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.stack.order import refined
 
 SAVES = np.array([0.1, 0.5, 0.2, 0.0])  # what each test saves of a loss of 1, whatever else is held

@@ -13,7 +13,8 @@ from tests.support.patients import PRICES, numbers, patients
 
 from askwise import AverageBudget, CostlyClassifier, HardBudget, Recorded, StackConfig, load
 from askwise.core.episode import measure
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError, StateError
 from askwise.methods.exact import Exact
 from askwise.model import archives

@@ -12,7 +12,8 @@ from askwise import AverageBudget, CostlyClassifier, HardBudget, StackConfig, lo
 from askwise.components.static_order import elimination_order
 from askwise.core.budget import Budget
 from askwise.core.cases import Cases
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError, StateError
 from askwise.family.states import Observation
 from askwise.frontier.point import KINDS

@@ -4,7 +4,8 @@ import numpy as np
 
 from askwise.core.budget import Budget
 from askwise.core.policy import Choice, Policy, random_policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.evaluation import evaluate
 
 

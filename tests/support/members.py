@@ -7,7 +7,8 @@ from tests.support.patients import numbers
 
 from askwise import StackConfig
 from askwise.components.static_order import elimination_order
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.stack.folds import Folds
 from askwise.stack.networks import features_of
 from askwise.stack.train import StackTrainer

@@ -23,6 +23,7 @@ from askwise.family.network import FamilyNetwork
 from askwise.frontier.point import Point
 from askwise.paper.network import QNetwork
 from askwise.tables.encoding import Encoding, schema_of
+from askwise.tables.gaps import BLIND, INFORMATIVE, known_at_start, telling
 
 COST, LOSS = (0.0, 0.8, 1.5, 2.5), (0.5, 0.3, 0.2, 0.15)  # as if they had been measured
 
@@ -39,10 +40,13 @@ def table(rows: int = 200, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return X.assign(pressure=(X["pressure"] * 64).round() / 64, index=(X["index"] * 64).round() / 64), y
 
 
-def _parts(X, y, known, loss, prices):
+def _parts(X, y, known, loss, prices, missing):
     encoding, classes = Encoding.fit(X), np.unique(y).tolist()
     schema = schema_of(encoding, classes, CostSpec(**prices))
-    problem = Problem.build(schema, encoding.transform(X), y, known=list(known) or None, loss=loss)
+    if missing == INFORMATIVE:
+        encoding, schema = telling(encoding, schema, encoding.transform(X), True)
+    values = encoding.transform(X)
+    problem = Problem.build(schema, values, y, known=known_at_start(schema, values, [tuple(known) or None]), loss=loss)
     facts = {
         "loss_scale": problem.loss_scale,
         "seconds": 0,
@@ -68,11 +72,13 @@ def _shaken(network, seed: int, spread: float):
     return network.eval()
 
 
-def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budget=None, spread=0.3, **prices) -> Model:
+def family(
+    X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budget=None, spread=0.3, missing=BLIND, **prices
+) -> Model:
     """A family; its points: at once, adaptive, a prefix of the order, adaptive."""
     if X is None:
         (X, y), prices = table(), prices or PRICES
-    problem, more = _parts(X, y, known, loss, prices)
+    problem, more = _parts(X, y, known, loss, prices, missing)
     schema, scale = problem.schema, Scale.of(problem)
     with torch.random.fork_rng(devices=[]):
         network = FamilyNetwork(schema, 16, encoding_for(problem, FamilyConfig(bins=bins, frequencies=waves)))
@@ -93,11 +99,11 @@ def family(X=None, y=None, *, bins=0, waves=0, seed=0, known=(), loss=None, budg
     return Model(points=measured, budget=budget or Budget(), family=made, **more)
 
 
-def paper(X=None, y=None, *, seed=0, known=(), loss=None, budget=None, spread=0.3, **prices) -> Model:
+def paper(X=None, y=None, *, seed=0, known=(), loss=None, budget=None, spread=0.3, missing=BLIND, **prices) -> Model:
     """The paper's; its points: at once, and two networks."""
     if X is None:
         (X, y), prices = table(), prices or PRICES
-    problem, more = _parts(X, y, known, loss, prices)
+    problem, more = _parts(X, y, known, loss, prices, missing)
     networks = [_shaken(QNetwork(problem.schema, 16), seed + i, spread) for i in range(2)]
     weights = [None, *map(weights_of, networks)]
     for each in weights[1:]:
@@ -118,7 +124,7 @@ def answer(model: Model, row: pd.Series, test: str):
 
 
 def lacking(model: Model, row: pd.Series) -> list[str]:
-    return [test for test in model.schema.tests if answer(model, row, test) is None]
+    return [test for test in model.schema.offered if answer(model, row, test) is None]
 
 
 def alike(mine, theirs) -> bool:

@@ -17,7 +17,8 @@ import pytest
 from askwise.core.budget import HardBudget
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import Episodes
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 
 MONEY = ("0", "0.1", "0.2", "0.3", "0.7", "1", "2.5")  # 0.1, 0.2 and 0.7 have no exact binary form
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import measure, rollout
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 
 
 @cache

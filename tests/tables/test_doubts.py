@@ -8,7 +8,7 @@ from tests.support.commands import run
 from tests.support.patients import classifier
 
 from askwise import HardBudget
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import Doubt
 from askwise.tables.doubts import about_budget, about_columns
 

@@ -6,7 +6,8 @@ import pytest
 from tests.support.patients import numbers
 
 from askwise import AverageBudget, Budget, FamilyConfig, TrainConfig
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import AskwiseError
 from askwise.family import run as family
 from askwise.paper import run as paper

@@ -2,7 +2,7 @@
 `acquire`, a session, functions that fetch, `askwise ask --simulate`, the HTTP API, an .npz file and an ONNX graph.
 
 Problems have chains of derived tests, set-ups, free tests, tests that everyone or some know, and gaps, also of a derived test's
-sources only; policies are adaptive, along an order, mixtures and under hard budgets.
+sources only; policies are adaptive, along an order, mixtures and under hard budgets; models may be told what is missing.
 """
 
 import json
@@ -35,6 +35,9 @@ KINDS = {
     "Brier score, a mixture": (partial(family, loss="brier"), AverageBudget(1.1)),
     "paper": (paper, None),
     "paper, a mixture": (paper, AverageBudget(0.7)),
+    "what is missing, adaptive": (partial(family, missing="informative"), None),
+    "what is missing, a mixture": (partial(family, missing="informative"), AverageBudget(1.1)),
+    "what is missing, paper": (partial(paper, missing="informative"), None),
 }
 
 
@@ -46,7 +49,8 @@ def problem_of(seed: int, make, budget):
     costs = {test: costs.get(test, "0") for test in tests}
     X = pd.DataFrame(rng.integers(-40, 40, (60, len(tests))) / 16, columns=tests)
     everyone = [str(t) for t in rng.choice(tests, rng.integers(0, 2), replace=False)]
-    model = make(X, rng.choice(["ill", "well"], 60), seed=seed, known=everyone, costs=costs, setup=setup, derived=derived)
+    past = X.mask(np.random.default_rng(seed).random(X.shape) < 0.3) if "missing" in getattr(make, "keywords", {}) else X
+    model = make(past, rng.choice(["ill", "well"], 60), seed=seed, known=everyone, costs=costs, setup=setup, derived=derived)
     if model.family is not None:  # whoever cannot follow the order spends its money otherwise
         model = replace(model, points=tuple(replace(p, lam=0.0) if p.prefix else p for p in model.points))
     rows = X[:N].mask(rng.random((N, len(tests))) < 0.25)
@@ -69,16 +73,19 @@ class Graph:
         tests, classes = self.said["tests"], self.said["classes"]
         draw = uniform(hash_cases(np.array([case_id])), self.said["seed"])
         cap = self.said["cap_second" if draw[0] < self.said["share"] else "cap"]
-        there = row[tests].notna().to_numpy() & ~np.isin(tests, self.said["known"])
-        known = {t for t, has in zip(tests, knows, strict=True) if has}
+        gone = [t for t in row.index if np.isnan(row[t])]
+        row = pd.concat([row, pd.Series({c: float(not set(of).isdisjoint(gone)) for c, of in self.said["missing"].items()})])
+        told = tests[len(knows) :]  # the test that tells what is missing, if there is one
+        there = np.array([t not in (*gone, *told, *self.said["known"]) for t in tests])
+        known = {t for t, has in zip(tests, knows, strict=False) if has}
         bought: list[str] = []
         while True:
             held = {*known, *bought}
-            price = [float(self.costs.price(t, held, known)) for t in tests]
+            price = [0.0 if t in told else float(self.costs.price(t, held, known)) for t in tests]
             left = np.inf if cap is None else float(Fraction(str(cap)) - self.costs.cost(held, known))
             legal = there & (np.array(price) <= left)
             given = {
-                "values": row[tests].fillna(7).to_numpy(float)[None], "mask": np.isin(tests, list(held))[None],
+                "values": row[self.said["columns"]].fillna(7).to_numpy(float)[None], "mask": np.isin(tests, [*held, *told])[None],
                 "legal": legal[None], "test_cost": np.array([price]), "left": np.array([left]),
             }  # fmt: skip
             if self.said["share"]:
@@ -119,7 +126,7 @@ def same(found, report):
 @given(seed=st.integers(0, 10_000))
 def test_every_way_in_agrees(kind, seed, make_client, tmp_path_factory):
     model, prices, rows, knows = problem_of(seed, *KINDS[kind])
-    tests, ids = model.schema.tests, [f"case {i}" for i in range(N)]
+    tests, ids = model.schema.offered, [f"case {i}" for i in range(N)]
     report = model.acquire(rows, known=knows, ids=ids)
     assert model.predict(rows, known=knows, ids=ids).tolist() == report.prediction.tolist()
     each = [row for _, row in rows.iterrows()]

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.models import family, table
 
 from askwise.session.next_steps import next_steps
 from askwise.web import view
@@ -51,6 +52,21 @@ def test_a_case_goes_as_its_session_goes(client, models, started):
     assert record.headers["content-disposition"] == 'attachment; filename="A-17.json"'
     assert record.json()["answers"] == session.trace()["answers"]
     assert type(session).replay(models["patients"], record.json()).next().decision == step.decision
+
+
+def test_what_is_missing_can_be_said_at_the_start(make_client):
+    model = family(table()[0], table()[1], missing="informative")
+    client, n = make_client(of={"m": model}), model.schema.offered.index("pressure")
+    start = client.get("/m/m").text
+    assert re.findall(r'name="missing\.(\d+)"', start) == [str(model.schema.offered.index(t)) for t in model.form.tells]
+    assert "what is missing" not in re.sub(r"<p.*?</p>", "", start)
+    page = client.post("/m/m/start", data={f"missing.{n}": "1", "case_id": "A-17"}).text
+    step = model.session(refused=["pressure"], case_id="A-17").next()
+    assert heading(page).startswith(step.test or "Decision")
+    assert view.revived(model, hidden(page)).refused == ["pressure"]
+    wrong = client.post("/m/m/start", data={f"missing.{n}": "1", "budget": "x"})
+    assert wrong.status_code == 422
+    assert f'name="missing.{n}" value="1" checked' in wrong.text
 
 
 def test_refuse_undo_stop_and_choose(client, started):

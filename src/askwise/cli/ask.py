@@ -280,10 +280,10 @@ def simulate(options: argparse.Namespace, model: LearnedModel) -> None:
 def simulated(model: LearnedModel, table: Any, names: list[str], ids: Any = None, budget: Any = None) -> list[Decided]:
     """Sessions over the rows of a table. Without ids they draw as `predict` does, by the values of the row."""
     problem = model.problem(table, ids=ids)
-    tests, form = model.schema.tests, model.form
+    tests, form = model.schema.offered, model.form
     columns = {field.column for test in tests for field in form.fields(test)}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*(table[c].tolist() for c in columns), strict=True)]
-    available = np.ones((len(rows), len(tests)), bool) if problem.available is None else problem.available
+    available = np.ones((len(rows), len(tests)), bool) if problem.available is None else problem.available[:, : len(tests)]
     lacks = [[t for t, has in zip(tests, row, strict=True) if not has] for row in available.tolist()]
 
     def result(test: str) -> Any:

@@ -10,4 +10,4 @@ def run(options: argparse.Namespace) -> None:
     check_out(options.out, "the export", [options.model])
     model = model_of(options)
     model.export(options.out)
-    print(f"written: {options.out}, {options.out.stat().st_size} bytes, {model.schema.n_tests} tests")
+    print(f"written: {options.out}, {options.out.stat().st_size} bytes, {len(model.schema.offered)} tests")

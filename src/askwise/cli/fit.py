@@ -133,7 +133,7 @@ def _train(classifier: CostlyClassifier, X: Any, y: Any, out: Path, state: Path,
 def _trained(out: Path, state: Path, classifier: CostlyClassifier, X: Any, y: Any) -> tuple[Model, Ints]:
     """The model that this very fit has written, and the rows that it kept apart."""
     model, ready = load(out), classifier.prepare(X, y)
-    size = len(ready.problem), ready.problem.schema.n_tests
+    size = len(ready.problem), len(ready.problem.schema.offered)
     here = {
         "algorithm": chosen(classifier.algorithm, *size, classifier.config, classifier.network),
         "seed": classifier.random_state,
@@ -198,6 +198,7 @@ def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, A
         "scaling": cases.scaling,
         "loss": options.loss if file is None else read_loss(file, np.unique(cases.y).tolist(), list(spec.decisions)),
         "known": names(options.known),
+        "missing": options.missing,
         "categorical": names(options.categorical),
         "external": external,
         **vars(spec),

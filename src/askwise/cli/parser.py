@@ -98,6 +98,7 @@ IDS_THERE = text("--ids", "COLUMN", "column of that file with the names of the c
 # ---------------------------------------------------------------------- commands
 
 ALGORITHM = "one training for every tradeoff and budget (stack or family; auto: which suits), or the paper's, for one budget"
+MISSING = "what is missing tells the model nothing (blind, default), or is known of each case from the start, at no cost"
 FIT = [
     *CASES,
     TEST,
@@ -106,6 +107,7 @@ FIT = [
     text("--loss", "LOSS", "what mistakes lose, see below; or log or brier, where class probabilities are the goal"),
     text("--class-weight", None, "more weight for rare classes, or the same for all", choices=["balanced", "none"]),
     text("--known", "NAMES", "columns known before the start, separated by commas"),
+    text("--missing", None, MISSING, choices=["blind", "informative"], default="blind"),
     text("--categorical", "NAMES", "columns of numbers that are only codes, separated by commas"),
     text("--ignore", "NAMES", "columns to leave out, separated by commas"),
     text("--ids", "COLUMN", "column with the names of the cases; it is not a test"),

@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 
 # Makes an encoder for a schema and a width: a module from S, C + F (values, then mask) to S, `out_features`.

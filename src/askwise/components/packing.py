@@ -13,7 +13,8 @@ import numpy as np
 
 from askwise.core.arrays import Array, Arrays
 from askwise.core.costs import CostFunction
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 
 Facts = dict[str, Any]
 _COSTS = ("own", "setup", "member", "sources", "decisions")
@@ -50,6 +51,7 @@ def packed(problems: Mapping[str, Problem]) -> tuple[Arrays, Facts]:
         "tests": schema.tests,
         "classes": classes,
         "other_decisions": schema.other_decisions,
+        "tells_gaps": schema.tells_gaps,
         "unit": str(schema.costs.smallest_unit),
         "problems": {},
     }
@@ -66,7 +68,7 @@ def unpacked(arrays: Arrays, facts: Facts) -> dict[str, Problem]:
     """What `packed` took apart."""
     costs = CostFunction(smallest_unit=Fraction(facts["unit"]), **{name: arrays[f"costs/{name}"] for name in _COSTS})
     columns, tests, classes, others = (tuple(facts[name]) for name in ("columns", "tests", "classes", "other_decisions"))
-    schema = Schema(columns, tests, classes, arrays["owner"], costs, arrays.get("external_needs"), others)
+    schema = Schema(columns, tests, classes, arrays["owner"], costs, arrays.get("external_needs"), others, facts["tells_gaps"])
 
     def problem(name: str, others: Facts) -> Problem:
         own: dict[str, Any] = {field: arrays[f"{name}/{field}"] for field in _OF_PROBLEM if field not in others}

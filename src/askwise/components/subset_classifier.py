@@ -26,8 +26,9 @@ from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cases import Cases, State
 from askwise.core.missingness import filled, lacking, lost
 from askwise.core.policy import Choice, Policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import random_sets, some_rows
+from askwise.core.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ labels: classes and their numbers
 scoring: what is lost where the belief itself is the answer
 losses: what mistakes cost, and how much rows and classes count
 sampling: draws of rows, of sets of tests, and for cases
-problem: what is decided, what can be bought, and the rows it is learned from
+schema: what is decided and what can be bought
+problem: the rows that are decided or learned from, and how decisions are judged
 budget: what may be spent
 cases: cases in progress; what a policy may see of them, and what may be done
 measures: what a policy came to on some cases

@@ -37,11 +37,16 @@ def filled(problem: Problem, seed: int = 0) -> Problem:
     return replace(problem, X=X, available=None)
 
 
-def go_with_class(problem: Problem, unlikely: float = 1e-3) -> bool:
-    """Whether rows of some class lack a test more often than chance explains: a chi-squared test for each test that has gaps.
+def go_with_class(problem: Problem) -> bool:
+    """Whether gaps would teach the class to someone who is not told of them. Who is told learns from rows as they are."""
+    return not problem.schema.tells_gaps and bool(lacked_by_class(problem).any())
+
+
+def lacked_by_class(problem: Problem, unlikely: float = 1e-3) -> Bools:
+    """F: which tests rows of some class lack more often than chance explains: a chi-squared test for each test that has gaps.
     `unlikely`: the probability of an error, for all tests together."""
     if problem.available is None:
-        return False
+        return np.zeros(problem.schema.n_tests, bool)
     y, K = np.asarray(problem.labelled().y), problem.schema.n_classes
     rows = np.bincount(y, minlength=K)[:, None]
     gaps = np.stack([np.bincount(y, ~has, K) for has in problem.available.T], 1)  # K, F
@@ -51,7 +56,8 @@ def go_with_class(problem: Problem, unlikely: float = 1e-3) -> bool:
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.where(rows > 0, (gaps - expected) ** 2 / (expected * (1 - share)), 0).sum(0)
     threshold = chi_squared(int((rows > 0).sum()) - 1, unlikely / max(int(has_gaps.sum()), 1))
-    return bool((off[has_gaps] > threshold).any())
+    lacked: Bools = has_gaps & (off > threshold)
+    return lacked
 
 
 def chi_squared(freedom: int, chance: float) -> float:

@@ -12,7 +12,8 @@ from askwise.core.arrays import Ints
 from askwise.core.costs import CostFunction
 from askwise.core.episode import rollout
 from askwise.core.measures import Measure
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.family.conditions import Scale
 from askwise.family.config import MeasuringConfig
 from askwise.family.inference import Family

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from askwise.core.arrays import Doubles, Floats
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.family.config import DESIGN
 
 

@@ -15,7 +15,7 @@ from askwise.components.encoders import Encoder, encoded_width
 from askwise.components.networks import Weights, load_weights, stack
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Ints
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.family.config import DESIGN
 from askwise.family.encodings import Encoding
 from askwise.family.forward import Trunk, candidates_and_gaps, own_share, uncalibrated

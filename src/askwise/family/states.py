@@ -12,8 +12,9 @@ from torch import Tensor
 from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cases import Cases
 from askwise.core.missingness import lost
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import random_sets
+from askwise.core.schema import Schema
 from askwise.core.scoring import expected_losses
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN, StateSettings

@@ -15,7 +15,7 @@ from askwise.core.arrays import Arrays
 from askwise.core.budget import Budget
 from askwise.core.costs import CostFunction
 from askwise.core.measures import Measure
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import StateError, must
 from askwise.family.conditions import Scale, costs_alone, decision_money
 from askwise.family.forward import uncalibrated
@@ -126,12 +126,13 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
     _check_handed_over(path, "a custom encoder", "network", card["custom_encoder"], encoder)
     costs = CostFunction(**{n: arrays[f"costs/{n}"] for n in COST_ARRAYS}, smallest_unit=file_checks.fraction(card["cost_unit"]))
     classes = file_checks.class_names(card["classes"], card["class_type"])
+    encoding = Encoding.from_dict(card["encoding"])
     columns, tests, others = (tuple(card[name]) for name in ("columns", "tests", "other_decisions"))
-    schema = Schema(columns, tests, classes, arrays["owner"], costs, needs, others)
+    schema = Schema(columns, tests, classes, arrays["owner"], costs, needs, others, bool(encoding.gaps))
     file_checks.check_arrays(arrays, schema, encoder is not None)
     return LearnedModel(
         schema=schema,
-        encoding=Encoding.from_dict(card["encoding"]),
+        encoding=encoding,
         loss=arrays["loss"],
         rule=file_checks.scoring_rule(card["rule"]),
         at_once=tuple(card["at_once"]),

@@ -14,7 +14,8 @@ from askwise.core.arrays import Arrays
 from askwise.core.cases import Cases
 from askwise.core.costs import COUNTED, _circle
 from askwise.core.labels import LONGEST_LABEL
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.core.scoring import RULES
 from askwise.errors import StateError, must
 from askwise.model import alternatives, purchases
@@ -89,6 +90,7 @@ def check_network(weights: Arrays, schema: Schema, i: int) -> None:
 def check(model: LearnedModel) -> None:
     """Everything that a model says of itself; then uses each of its parts once."""
     _check_names(model)
+    _check_gaps(model)
     _check_costs(model)
     _check_facts(model.facts)
     must(purchases.fits(model), "the shares of bought tests are valid")
@@ -106,6 +108,17 @@ def _check_names(model: LearnedModel) -> None:
     must(model.encoding.engine_columns == list(schema.columns), "the encoding has the columns of the network")
     must(set(model.known) <= set(schema.tests), "what is known is a test")
     must(set(schema.owner.tolist()) == set(range(schema.n_tests)), "each test reveals a column")
+
+
+def _check_gaps(model: LearnedModel) -> None:
+    """The test that tells what is missing, if there is one, is the last; it is free, and has nothing to do with others."""
+    schema, costs, last, n = model.schema, model.schema.costs, model.schema.n_tests - 1, len(model.encoding.gaps)
+    if not n:
+        return
+    alone = not costs.own[last] and not any(m.any() for m in (costs.member[last], costs.sources[last], costs.sources[:, last]))
+    must(alone and (schema.external_needs is None or not schema.external_needs[last]), "what tells what is missing is free")
+    must((schema.owner[-n:] == last).all() and not (schema.owner[:-n] == last).any(), "what is missing is told by the last test")
+    must(schema.tests[last] not in model.known, "what is missing is told to everyone")
 
 
 def _check_costs(model: LearnedModel) -> None:

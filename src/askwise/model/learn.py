@@ -74,7 +74,7 @@ def learn(
     """Trains so many times and keeps the best on validation rows. `options`: those that all algorithms' `run` have, such as
     `encoder`, `time_limit`, `callback`, `resume` and `save`, and for the stack `engine` and `n_jobs`."""
     callback, resume = options.get("callback"), options.get("resume")
-    algorithm = chosen(algorithm, len(problem), problem.schema.n_tests, config, options.get("encoder"))
+    algorithm = chosen(algorithm, len(problem), len(problem.schema.offered), config, options.get("encoder"))
     if algorithm == "stack" and options.pop("encoder", None) is not None:
         raise InputError("a network of your own is given, which algorithm 'stack' has no place for; leave algorithm= out")
     if algorithm != "stack":  # it has one network, which learns here

@@ -22,8 +22,8 @@ from askwise.core.episode import Episodes, by_row, rollout
 from askwise.core.measures import Measure
 from askwise.core.parameters import checked
 from askwise.core.policy import Constant, Greedy, Mixture, Policy
-from askwise.core.problem import Problem, Schema
-from askwise.core.rows import known_mask
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.core.scoring import RULES
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
@@ -37,6 +37,7 @@ from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
 from askwise.tables.external import answers
 from askwise.tables.forms import Form
+from askwise.tables.gaps import known_at_start
 from askwise.training.result import VALIDATION
 
 if TYPE_CHECKING:
@@ -217,9 +218,7 @@ class LearnedModel:
             why = f"no value of column {name!r} in these rows occurred in training, so the column tells nothing here"
             warnings.warn(f"{why}; check that the values are written as in training", Doubt, stacklevel=3)
         external = answers(self.external, X, self.schema, values, self.encoding.columns, rule=self.rule)
-        there, tests = self.schema.present(values), self.schema.tests
-        masks = [known_mask(each, tests, there, len(values)) for each in (self.known or None, known) if each is not None]
-        mask = np.any(masks, axis=0) if masks else None
+        mask = known_at_start(self.schema, values, [self.known or None, known])
         judged = self.loss if self.rule is None else self.rule
         return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids, loss=judged).with_loss(self.loss)
 

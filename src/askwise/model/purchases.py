@@ -83,10 +83,10 @@ def usage(model: LearnedModel) -> Usage | None:
     recorded, blend, names = model.facts.get("usage"), model.blend, model.schema.tests
     if recorded is None or recorded["hard"] != str(model.budget.hard) or len(recorded["points"]) != len(model.frontier):
         return None
-    bought, paths = dict.fromkeys(names, 0.0), dict[tuple[str, ...], float]()
+    bought, paths = dict.fromkeys(model.schema.offered, 0.0), dict[tuple[str, ...], float]()
     for i, share in ((blend.first, 1 - blend.share), (blend.second, blend.share)):
         point = recorded["points"][i]
-        for test, often in zip(names, point["bought"], strict=True):
+        for test, often in zip(bought, point["bought"], strict=False):  # the last test may tell what is missing
             bought[test] += share * often
         for numbers, often in point["paths"]:
             path = tuple(names[t] for t in numbers)

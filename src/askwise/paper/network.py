@@ -10,7 +10,7 @@ from askwise.components.networks import inputs, stack
 from askwise.core.arrays import Floats
 from askwise.core.cases import State
 from askwise.core.policy import ValueFunction
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 
 
 def dense(schema: Schema, width: int) -> nn.Module:

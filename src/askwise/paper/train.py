@@ -23,8 +23,9 @@ from askwise.core.budget import Budget
 from askwise.core.cases import Cases, only_free
 from askwise.core.episode import Replayed, advance, measure, replay, rollout
 from askwise.core.policy import Exploring, Greedy, random_policy
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
+from askwise.core.schema import Schema
 from askwise.errors import InputError
 from askwise.paper.config import TrainConfig
 from askwise.paper.lagrangian import LambdaController, controller_for

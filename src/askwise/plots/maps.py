@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from askwise.core.problem import Schema
+    from askwise.core.schema import Schema
     from askwise.evaluation import Report
     from askwise.model.model import LearnedModel
 
@@ -44,8 +44,9 @@ def _by_class(report: Report, by: Literal["truth", "decision"] | None) -> Purcha
     present, group, size = np.unique(group, return_inverse=True, return_counts=True)
     names = [short(schema.decisions[k], 16) for k in present]
     about = "true class" if by == "truth" else "decision"
-    had = np.zeros(schema.n_tests) if report.known is None else report.known.mean(0)
-    return Purchases(*share_and_position(report, group, len(present)), size, names, about, schema, had)
+    had, n = np.zeros(schema.n_tests) if report.known is None else report.known.mean(0), len(schema.offered)
+    share, position = share_and_position(report, group, len(present))
+    return Purchases(share[:, :n], position[:, :n], size, names, about, schema, had[:n])
 
 
 def _together(model: LearnedModel) -> Purchases:
@@ -64,7 +65,10 @@ def _recorded(model: LearnedModel, by: Any) -> Purchases:
         raise InputError(f"by is {by!r}, but this model does not keep what is bought by that; give a Report of cases")
     if not kept:
         return _together(model)
-    share, size = np.array([each.bought for _, each in of]), np.array([round(each.cases) for _, each in of])
+    share, size = (
+        np.array([each.bought for _, each in of])[:, : len(model.schema.offered)],
+        np.array([round(each.cases) for _, each in of]),
+    )
     names = [short(model.schema.classes[k], 16) for k, _ in of]
     return Purchases(share, None, size, names, "true class", model.schema, known_by_all(model))
 

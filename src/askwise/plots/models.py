@@ -126,5 +126,5 @@ def used(model: LearnedModel) -> Usage:
 
 
 def known_by_all(model: LearnedModel) -> Bools:
-    """F: the tests that everyone knows from the start."""
-    return np.isin(np.array(model.schema.tests, object), np.array(model.known, object))
+    """Which tests everyone knows from the start, of those that are offered."""
+    return np.isin(np.array(model.schema.offered, object), np.array(model.known, object))

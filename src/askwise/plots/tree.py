@@ -233,8 +233,9 @@ def _note(report: Report, taken: CommonPaths, shown: int, steps: int) -> str:
     cut = int(taken.cases[taken.tests[:, -1] == FURTHER].sum())
     if cut:
         note += f"; {count(cut, 'case')} bought more than {count(steps, 'test')} (…)"
-    if report.known is not None and report.known.any():
-        each = report.known.sum(1)
+    offered = len(report.problem.schema.offered)
+    if report.known is not None and report.known[:, :offered].any():
+        each = report.known[:, :offered].sum(1)
         few = count(int(each[0]), "test") if np.ptp(each) == 0 else f"on average {each.mean():.3g} tests"
         note += f"; {few} known from the start"
     return note

@@ -111,7 +111,7 @@ def _sentence(line: str) -> Words:
 def _facts(model: LearnedModel) -> Facts:
     here, costs = model.measured, model.schema.costs
     pairs = [
-        ("Tests", str(model.schema.n_tests)),
+        ("Tests", str(len(model.schema.offered))),
         ("All tests cost", f"{costs.money(costs.total):.4g}{unit_of(model)}"),
         ("Expected cost", f"{here.cost:.4g}{give_or_take(here.cost_error)}{unit_of(model)}"),
         ("Accuracy", percent(here.accuracy, here.accuracy_error)),
@@ -188,7 +188,8 @@ class _Source:
     @classmethod
     def of(cls, model: LearnedModel, on: MeasuredOn | None) -> _Source | None:
         if on is not None:
-            return cls(on.report, on.words, on.report.bought, outcomes_of(on.report), common_paths(on.report))
+            bought = {test: on.report.bought[test] for test in model.schema.offered}
+            return cls(on.report, on.words, bought, outcomes_of(on.report), common_paths(on.report))
         recorded = usage(model)
         if recorded is None:
             return None
@@ -230,12 +231,12 @@ def _listed(names: list[str], most: int = 8) -> str:
 
 def _by_class(model: LearnedModel, source: _Source) -> Table:
     """The share of all cases, and of those of each class, that buys each test."""
-    schema, columns = model.schema, [("all cases", [source.bought[test] for test in model.schema.tests])]
+    schema, columns = model.schema, [("all cases", [source.bought[test] for test in model.schema.offered])]
     for name, each in zip(schema.classes, () if source.ends is None else source.ends.classes, strict=False):
         if each.cases and each.bought is not None:
             columns.append((f"{printable(name)} ({round(each.cases):,})", list(each.bought)))
     costs = schema.costs.money(schema.costs.alone)
-    order = sorted(range(schema.n_tests), key=lambda i: -columns[0][1][i])
+    order = sorted(range(len(schema.offered)), key=lambda i: -columns[0][1][i])
     rows = [
         (printable(schema.tests[i]), f"{costs[i]:.4g}", *(f"{100 * shares[i]:.1f} %" for _, shares in columns)) for i in order
     ]

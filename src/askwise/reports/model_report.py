@@ -167,7 +167,7 @@ def describe(model: LearnedModel) -> str:
 
     lines = [
         headline(model),
-        f"{schema.n_tests} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
+        f"{len(schema.offered)} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
         f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {reached(expected)}",
@@ -175,9 +175,18 @@ def describe(model: LearnedModel) -> str:
         best_measured(model),
         kinds_used(model),
     ]
+    if model.schema.tells_gaps:
+        lines.append(gaps_used(model))
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
     return "\n".join(lines)
+
+
+def gaps_used(model: LearnedModel) -> str:
+    """What a model that uses what is missing knows of each case, in a sentence."""
+    names = [printable(name) for name in model.form.tells]
+    shown = f"{', '.join(names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}"
+    return f"is told from the start, at no cost, which of these tests a case lacks: {shown}"
 
 
 def lottery(model: LearnedModel) -> str:
@@ -216,10 +225,9 @@ def one_line(model: LearnedModel) -> str:
     kind, value = model.objective, model.objective_value(expected["loss"], expected["accuracy"])
     classes = ", ".join(printable(c)[:40] for c in schema.classes[:5]) + (", ..." if schema.n_classes > 5 else "")
     total = f"{schema.costs.money(schema.costs.total):.4g} {printable(model.unit)[:40]}".rstrip()
+    tests = f"{len(schema.offered)} tests, {total} for all"
     at = "" if model.budget == Budget() else f" at {model.budget}"
-    return (
-        f"Model({schema.n_tests} tests, {total} for all; classes {classes};{at} cost {expected['cost']:.4g}, {kind} {value:.4f})"
-    )
+    return f"Model({tests}; classes {classes};{at} cost {expected['cost']:.4g}, {kind} {value:.4f})"
 
 
 def learned(model: LearnedModel, m: Measure) -> tuple[float, float]:
@@ -231,13 +239,14 @@ def card(model: LearnedModel) -> dict[str, Any]:
     """The same for machines."""
     costs = model.schema.costs
     return {
-        "tests": dict(zip(model.schema.tests, costs.money(costs.alone).tolist(), strict=True)),
+        "tests": dict(zip(model.schema.offered, costs.money(costs.alone).tolist(), strict=False)),
         "classes": list(model.schema.classes),
         "total_cost": costs.money(costs.total),
         "unit": model.unit,
         "trained_for": str(model.trained_for),
         "budget": str(model.budget),
         "rule": model.rule,
+        "missing": list(model.form.tells),
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
         "frontier": model.frontier_figures,

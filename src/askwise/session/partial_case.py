@@ -52,6 +52,8 @@ class PartialCase:
         self.cap, self.most = self._limits(budget)  # units that what is asked keeps to; money that it may cost, which may be more
         self.stopped = False
         self._everyone = frozenset(model.form.index(name) for name in model.known)
+        if model.form.gaps is not None:
+            self.held[model.form.gaps] = self.free[model.form.gaps] = True
         self._refused: dict[int, None] = {}
         self._answers: dict[int, Any] = {}  # as they were told, in this order
         self._log: list[dict[str, Any]] = []
@@ -191,9 +193,13 @@ class PartialCase:
 
     def _reopen(self) -> None:
         """Which tests may be asked now: not those that are refused, nor what everyone knows already. What is computed from these
-        is for `core.cases` to know."""
+        is for `core.cases` to know. A model that uses what is missing is told of it as soon as it is known."""
         self.open[:] = not self.stopped
         self.open[[*self._refused, *self._everyone]] = False
+        gaps = self.model.form.gaps
+        if gaps is not None:
+            self.open[gaps] = False
+            self.values[self.model.form.columns[gaps]] = self.model.form.missing(self._refused)
 
     @property
     def cost(self) -> float:

@@ -105,7 +105,7 @@ class Session(PartialCase):
     def _events(self) -> list[dict[str, Any]]:
         """The log, with what each answer cost and whether it had been asked for."""
         costs, index = self.model.schema.costs, self.model.form.tests
-        held, free = np.zeros((2, 1, len(index)), bool)
+        held, free = np.zeros((2, 1, self.model.schema.n_tests), bool)
         for test in self._start:
             held[0, index[test]] = free[0, index[test]] = True
         asked: str | None = None

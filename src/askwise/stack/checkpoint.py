@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array, Arrays
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import StateError, quoted
 from askwise.stack.belief import LEARNERS
 from askwise.stack.checks import check_features, check_learners, check_numbers

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from askwise.core.arrays import Array, Arrays, Bools
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import must
 from askwise.stack.belief import LEARNERS
 from askwise.stack.inference import head_sizes

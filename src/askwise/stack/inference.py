@@ -21,7 +21,7 @@ from askwise.components.numpy_layers import AveragedNetworks
 from askwise.core.arrays import Array, Doubles
 from askwise.core.cases import State
 from askwise.core.policy import Greedy
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.family.conditions import Scale, affordable
 from askwise.family.config import DESIGN as FAMILY
 from askwise.family.forward import Prediction, belief_summary, softplus

@@ -16,8 +16,9 @@ from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Array, Doubles, Ints
 from askwise.core.episode import by_row, measure, rollout
 from askwise.core.measures import Measure
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
 from askwise.core.sampling import hash_cases, some_rows
+from askwise.core.schema import Schema
 from askwise.evaluation import Report
 from askwise.family.calibration import Followed
 from askwise.family.candidates import caps_of

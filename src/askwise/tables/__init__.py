@@ -10,6 +10,7 @@ excel: sheets of .xlsx files
 reading: tables from files of all kinds
 small_files: the small files beside a table: costs, set-ups, losses
 encoding: from columns to scaled numbers, fitted on the training rows; the schema of them
+gaps: what is missing as something that is known of a case, and what that is worth
 splits: rows for training, validation and test, and problems of them
 external: what an existing classifier says of the rows
 fit_inputs: what comes to a fit, checked: table, target, weights, what is known, seed

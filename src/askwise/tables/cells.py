@@ -17,7 +17,7 @@ from askwise.core.arrays import Array, Doubles, Ints
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables import notation
 
-NUMBER, BOOLEAN, TIME, CATEGORY, ORDINAL = KINDS = ("number", "boolean", "time", "category", "ordinal")
+NUMBER, BOOLEAN, TIME, CATEGORY, ORDINAL, GAP = KINDS = ("number", "boolean", "time", "category", "ordinal", "gap")
 EPOCH = datetime(1970, 1, 1)
 FIRST, LAST = ((end - EPOCH).total_seconds() for end in (datetime.min, datetime.max))  # of what can be shown as a date
 _DIGITS = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)

@@ -7,6 +7,7 @@ A column of the table stays one test, however many columns of the engine it beco
 | number, boolean, time | integers, floats, durations; true and false; dates (in seconds) | one |
 | ordinal | an ordered pandas Categorical | one: the position on the scale |
 | category | text, pandas Categoricals | one for each category, and one for all others where there are too many |
+| gap | no column of the table, but whether some columns of it lack a value, see `gaps` | one |
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import numpy as np
 from askwise.core.arrays import Array, Doubles, Floats, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.core.parameters import OneOf, Whole, checked
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import InputError, StateError, did_you_mean
 from askwise.tables import cells
-from askwise.tables.cells import BOOLEAN, CATEGORY, ORDINAL, TIME, Distinct, Place, as_labels, as_numbers
+from askwise.tables.cells import BOOLEAN, CATEGORY, GAP, ORDINAL, TIME, Distinct, Place, as_labels, as_numbers
 from askwise.tables.frames import TableView
 
 SCALING = OneOf("columns", "one", "none")
@@ -56,6 +57,7 @@ class ColumnEncoding:
     low: float | None = None  # of numbers: the smallest and the largest that were seen; None where nobody looked
     high: float | None = None
     whole: bool = False  # only whole numbers were seen
+    of: tuple[str, ...] = ()  # of a gap: the columns of the table one of which lacks a value
 
     @property
     def width(self) -> int:
@@ -145,7 +147,12 @@ class Encoding:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table."""
-        return tuple(part.name for part in self.parts)
+        return tuple(part.name for part in self.parts if part.kind != GAP)
+
+    @property
+    def gaps(self) -> tuple[ColumnEncoding, ...]:
+        """What tells which values are missing; it comes after all columns of the table."""
+        return self.parts[len(self.columns) :]
 
     @cached_property
     def engine_columns_of(self) -> dict[str, list[str]]:
@@ -164,12 +171,16 @@ class Encoding:
         A column that is not there is refused. A category that was not seen in training is held, but like none of the others.
         """
         table = TableView(X, rows)
-        if not table.named and len(table.names) != len(self.parts):
-            raise InputError(f"the data has {len(table.names)} columns; it must have {len(self.parts)}, as in training")
+        if not table.named and len(table.names) != len(self.columns):
+            raise InputError(f"the data has {len(table.names)} columns; it must have {len(self.columns)}, as in training")
         there = dict(zip(table.names if table.named else self.columns, table.names, strict=True))
         out = np.empty((len(table), sum(part.width for part in self.parts)), np.float32)
-        at = 0
+        at, lacks = 0, dict[str, Array]()
         for part in self.parts:
+            if part.kind == GAP:
+                out[:, at] = part.encoded(np.any([lacks[name] for name in part.of], axis=0))
+                at += 1
+                continue
             if part.name not in there:
                 meant = did_you_mean(part.name, [name for name in table.names if name not in self.columns] or table.names)
                 if not meant.startswith("did"):  # what there is beside would look like all there is
@@ -177,6 +188,7 @@ class Encoding:
                 raise InputError(f"there is no column {part.name!r} in the data; {meant}")
             with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such by `Problem.build`
                 part.write(table[there[part.name]], out[:, at : at + part.width], rows)
+            lacks[part.name] = np.isnan(out[:, at])
             at += part.width
         return out
 
@@ -202,7 +214,7 @@ class Encoding:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"columns": [asdict(part) for part in self.parts]}
+        return {"columns": [_stored(part) for part in self.parts]}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Encoding:
@@ -211,6 +223,9 @@ class Encoding:
             parts = tuple(_restored(part) for part in state["columns"])
             if not parts or len({part.name for part in parts}) < len(parts):
                 raise ValueError("there are no columns, or two of one name")
+            tells, columns = [part.kind == GAP for part in parts], {part.name for part in parts if part.kind != GAP}
+            if tells != sorted(tells) or not all(bool(p.of) == (p.kind == GAP) and columns.issuperset(p.of) for p in parts):
+                raise ValueError("what is missing is no column of the table")
         except (KeyError, TypeError, ValueError):
             raise StateError("the encoding of the columns is damaged; save the model again") from None
         return cls(parts)
@@ -293,6 +308,11 @@ def _scaled(fitted: Sequence[tuple[ColumnEncoding, list[Moments]]], scaling: str
     return scaled
 
 
+def _stored(part: ColumnEncoding) -> dict[str, Any]:
+    """For JSON; a column of the table says nothing of gaps, as in files from before there were any."""
+    return {name: value for name, value in asdict(part).items() if name != "of" or value}
+
+
 def _restored(state: Mapping[str, Any]) -> ColumnEncoding:
     low, high = (None if state.get(name) is None else float(state[name]) for name in ("low", "high"))
     part = ColumnEncoding(
@@ -305,6 +325,7 @@ def _restored(state: Mapping[str, Any]) -> ColumnEncoding:
         low,
         high,
         bool(state.get("whole", False)),
+        tuple(str(name) for name in state.get("of", ())),
     )
     numbers = np.array([*part.mean, *part.deviation])
     fits = len(part.mean) == len(part.deviation) == part.width > 0 and np.isfinite(numbers).all() and min(part.deviation) > 0

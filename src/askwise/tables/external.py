@@ -10,7 +10,7 @@ import numpy as np
 
 from askwise.core.arrays import Array, Floats, Ints
 from askwise.core.cost_spec import listed
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables.cells import Place, missing
 from askwise.tables.frames import TableView

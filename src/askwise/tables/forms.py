@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askwise.core.arrays import Ints
+from askwise.core.arrays import Doubles, Ints
 from askwise.core.cost_spec import listed
-from askwise.core.problem import Schema
+from askwise.core.schema import Schema
 from askwise.errors import OUTSIDE, REFUSE, InputError, did_you_mean, quoted
 from askwise.tables.cells import BOOLEAN, CATEGORY, EPOCH, NUMBER, ORDINAL, TIME, as_time, label, missing, right
 from askwise.tables.encoding import ColumnEncoding, Encoding
+from askwise.tables.gaps import columns_of
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 LARGEST = 1e30  # deviations from the mean; the engine counts in float32
@@ -49,7 +50,7 @@ class Form:
     """The tests of a model as questions."""
 
     def __init__(self, schema: Schema, encoding: Encoding) -> None:
-        self.tests = {name: i for i, name in enumerate(schema.tests)}
+        self.tests = {name: i for i, name in enumerate(schema.offered)}
         self._parts: list[list[ColumnEncoding]] = [[] for _ in schema.tests]
         self.columns: list[slice | Ints] = []  # of each test: the columns of the engine it fills
         at = 0
@@ -60,6 +61,24 @@ class Form:
             columns = np.flatnonzero(schema.owner == test)
             in_a_row = len(columns) == columns[-1] - columns[0] + 1
             self.columns.append(slice(int(columns[0]), int(columns[-1]) + 1) if in_a_row else columns)
+        test_of = {name: test for test, names in enumerate(columns_of(encoding, schema)) for name in names}
+        self._names = {name: schema.tests[test] for name, test in test_of.items()}
+        self._gaps = [(part, frozenset(test_of[name] for name in part.of)) for part in encoding.gaps]
+        self.gaps: int | None = schema.n_tests - 1 if schema.tells_gaps else None  # the test that tells what is missing
+
+    @property
+    def tells(self) -> list[str]:
+        """The tests of which it is told whether a case lacks them."""
+        return [names[0] for names in self.gap_tests]
+
+    @property
+    def gap_tests(self) -> list[list[str]]:
+        """For each of these, the test and all that it is computed from: it cannot be had where one of them is missing."""
+        return [list(dict.fromkeys(self._names[name] for name in part.of)) for part, _ in self._gaps]
+
+    def missing(self, refused: Collection[int]) -> Doubles:
+        """What the test that tells what is missing reveals of a case that lacks these tests, encoded."""
+        return np.array([part.encoded(float(not tests.isdisjoint(refused))) for part, tests in self._gaps])
 
     def index(self, test: Any) -> int:
         """The number of a test, or a sentence."""

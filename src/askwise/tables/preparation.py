@@ -11,11 +11,13 @@ import numpy as np
 from askwise.core.arrays import Array, Ints
 from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.losses import scoring_rule
-from askwise.core.problem import Problem, Schema
+from askwise.core.problem import Problem
+from askwise.core.schema import Schema
 from askwise.errors import InputError, RowError
 from askwise.tables.encoding import Encoding, schema_of
 from askwise.tables.external import answers, features, needed
 from askwise.tables.fit_inputs import known_of, target_of, weights_of
+from askwise.tables.gaps import BLIND, INFORMATIVE, known_at_start, telling
 from askwise.tables.splits import stratified
 
 
@@ -43,6 +45,7 @@ class Preparation:
     scaling: str
     categorical: Any
     validation_fraction: float
+    missing: str = BLIND
     # from the numbers of rows to learn from, of rows that are kept apart, and of tests: whether those are learned from, too
     learns_from_all: Callable[[int, int, int], bool] = lambda rows, apart, tests: False
 
@@ -60,13 +63,16 @@ class Preparation:
         def encoded(rows: Ints) -> tuple[Encoding, Schema]:
             """What there is to know of these rows, and the schema of it."""
             encoding = Encoding.fit(columns, scaling=self.scaling, categorical=categorical, rows=rows)
-            return encoding, schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
+            schema = schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
+            if self.missing == INFORMATIVE:
+                return telling(encoding, schema, encoding.transform(columns, rows=rows), self.scaling != "none")
+            return encoding, schema
 
         encoding, schema = encoded(train)
-        if len(validation) and self.learns_from_all(len(train), len(validation), schema.n_tests):
+        if len(validation) and self.learns_from_all(len(train), len(validation), len(schema.offered)):
             encoding, schema = encoded(counted)  # so that all values that are learned from can be told in a session
         rule = scoring_rule(self.loss)
-        everyone, masks = known_of(self.known, (len(X), schema.n_tests))
+        everyone, masks = known_of(self.known, (len(X), len(schema.offered)))
 
         def problem_of(rows: Ints) -> Problem:
             """Some rows of the table. Errors name them as rows of the whole table."""
@@ -74,12 +80,12 @@ class Preparation:
             settings: dict[str, Any] = {
                 "loss": self.loss,
                 "class_weight": self.class_weight,
-                "known": (list(everyone) or None) if masks is None else masks[rows],
                 "weight": None if weight is None else weight[rows],
                 "external": answers(self.external, X, schema, values, encoding.columns, rows, rule),
             }
             try:
-                return Problem.build(schema, values, target[rows], **settings)
+                known = known_at_start(schema, values, [(everyone or None) if masks is None else masks[rows]])
+                return Problem.build(schema, values, target[rows], known=known, **settings)
             except RowError as error:
                 raise error.among(rows) from None
 

@@ -72,7 +72,7 @@ def summary(name: str, model: LearnedModel) -> dict[str, Any]:
     costs, expected = model.schema.costs, model.expected
     return {
         "name": name,
-        "tests": model.schema.n_tests,
+        "tests": len(model.schema.offered),
         "classes": list(model.schema.classes),
         "unit": model.unit,
         "total_cost": costs.money(costs.total),
@@ -93,7 +93,7 @@ def model_card(name: str, model: LearnedModel) -> dict[str, Any]:
         "known": list(model.known),
         "tests": [
             {"test": test, "cost": cost, "columns": [field.to_dict() for field in model.form.fields(test)]}
-            for test, cost in zip(schema.tests, alone, strict=True)
+            for test, cost in zip(schema.offered, alone, strict=False)  # the last may tell what is missing
         ],
         "objective": model.objective,
         "budget": str(model.budget),

@@ -86,10 +86,12 @@ def value_of(model: LearnedModel, test: str, fields: dict[str, str], prefix: str
 
 def begin(model: LearnedModel, fields: dict[str, str]) -> Session:
     """A case from the form that starts it."""
-    values = {test: value_of(model, test, fields, f"known.{i}") for i, test in enumerate(model.schema.tests)}
+    values = {test: value_of(model, test, fields, f"known.{i}") for i, test in enumerate(model.schema.offered)}
     known = {test: value for test, value in values.items() if value is not None}
     case_id, budget = (fields.get(name, "").strip() or None for name in ("case_id", "budget"))
-    return Session(model, known, case_id=case_id and case_id[:200], budget=budget, outside="outside" in fields)
+    lacks = [test for i, test in enumerate(model.schema.offered) if f"missing.{i}" in fields]
+    outside = "outside" in fields
+    return Session(model, known, case_id=case_id and case_id[:200], budget=budget, refused=lacks, outside=outside)
 
 
 def act(session: Session, fields: dict[str, str]) -> str | None:
@@ -182,11 +184,12 @@ class Pages:
         return render("ask.html" if test else "done.html", **{**self._context(name, title), **facts, **more})
 
     def _start_page(self, name: str, model: LearnedModel, filled_in: dict[str, str], words: str = "") -> Response:
-        tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.tests)]
+        tests = [{"test": test, "n": i, "fields": view.inputs(model, test)} for i, test in enumerate(model.schema.offered)]
         facts = {
             "unit": model.unit,
             "known_tests": [t for t in tests if t["test"] in model.known],
             "others": [t for t in tests if t["test"] not in model.known],
+            "tells": [t for t in tests if t["test"] in model.form.tells],
             "summary": self.by_name[name],
         }
         context = self._context(name, f"New case: {name}", words, filled_in)

@@ -245,11 +245,9 @@ class StackTrainer:
             live.after(case, test, self.problem), pool.parts["after"][who[case], slot.reshape(-1)], breadth[case]
         )
         holds = torch.from_numpy(pool.parts["possible"][who[case], slot.reshape(-1)]) & observed.legal[case, test]
-        loss = (
-            losses.value_loss(view.value_after[case, test][holds], _at(target, holds).total)
-            if holds.any()
-            else 0 * view.optimism.sum()
-        )
+        loss = 0 * view.optimism.sum()
+        if holds.any():
+            loss = losses.value_loss(view.value_after[case, test][holds], _at(target, holds).total)
         is_best = holds & (view.best[case] == torch.from_numpy(test))
         if is_best.any():
             at = torch.from_numpy(case)[is_best]
@@ -357,8 +355,8 @@ class StackTrainer:
         return {f"heads.{name}": value[which] for name, value in self.mean.arrays().items()}
 
     def _stack(self, weights: Arrays) -> Stack:
-        facts = self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone
-        return Stack(weights, *facts, rule=self.problem.rule, decision_cost=decision_money(self.schema))
+        facts = self.scale, self.rank, self.problem.loss, self.schema.owner, self.alone, None, self.problem.rule
+        return Stack(weights, *facts, decision_money(self.schema))
 
     # ------------------------------------------------------------------ checkpoints
 

@@ -202,9 +202,9 @@ def test_what_is_measured_of_each_kind_of_policy_is_what_happens_to_all_rows_out
     for point in result.measured:
         report = result.held_out(point, None)
         assert (len(report.truth), point.measure.n) == (180, 180)
-        error = 3 * point.measure.accuracy_error  # with less noise, see `steady`, and of members that paid as much
-        assert report.accuracy == pytest.approx(point.accuracy, abs=error)
-        assert point.prefix is None or report.cost == pytest.approx(point.cost)
+        if point.prefix is not None:  # the others are told by members that paid as much, at another tradeoff: see `as_paid`
+            assert report.accuracy == pytest.approx(point.accuracy, abs=2 * point.measure.accuracy_error)  # see `steady`
+            assert report.cost == pytest.approx(point.cost)
         assert report.belief.argmax(1).tolist() == report.episodes.decision.tolist()
 
 

@@ -17,7 +17,7 @@ from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.labels import class_codes
 from askwise.core.parameters import Either, Instance, Jobs, OneOf, OrNone, Real, Size, Whole, checked_attributes
 from askwise.core.scoring import case_losses
-from askwise.facade import Model
+from askwise.facade import Model, model_of
 from askwise.family.config import FamilyConfig
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.model.learn import ALGORITHMS, check, learn, learns_from_all
@@ -263,7 +263,7 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         how = {"encoder": self.network, "time_limit": self.time_limit, "callback": callback, "save": save, "resume": resume}
         how |= {"n_jobs": self.n_jobs, "engine": self.engine}
         learned = learn(self.algorithm, ready.problem, ready.validation, budget, self.config, ready.seed, self.n_restarts, **how)
-        model = Model.of(ready, learned, budget, unit=self.unit, external=self.external, encoder=self.network)
+        model = model_of(ready, learned, budget, unit=self.unit, external=self.external, encoder=self.network)
         held_out = learned.result.held_out
         model = replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation, held_out)})
         self.out_of_fold_ = None if held_out is None else followed(model, held_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from askwise.core.policy import decision_values
 from askwise.model import file
@@ -22,26 +22,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(LearnedModel):
     """What `CostlyClassifier.fit` learns and `askwise.load` reads."""
-
-    @classmethod
-    def of(cls, ready: Prepared, learned: Learned, budget: Budget, **more: Any) -> Self:
-        """From what was prepared and learned. more: the unit, and the classifier and encoder that were handed over."""
-        problem, result = ready.problem, learned.result
-        return cls(
-            schema=problem.schema,
-            encoding=ready.encoding,
-            loss=problem.loss,
-            rule=problem.rule,
-            at_once=decision_values(problem),
-            points=result.points,
-            trained_for=budget,
-            budget=budget,
-            known=ready.known,
-            seed=ready.seed,
-            facts=learned.facts,
-            family=result.shared,
-            **more,
-        )
 
     def __repr__(self) -> str:
         from askwise.reports.model_report import one_line
@@ -117,3 +97,23 @@ def load(path: str | Path, *, external: Any = None, network: Any = None) -> Mode
     """
     learned = file.load(path, external=external, encoder=network)
     return Model(**{field.name: getattr(learned, field.name) for field in fields(learned)})
+
+
+def model_of(ready: Prepared, learned: Learned, budget: Budget, **more: Any) -> Model:
+    """A model from what was prepared and learned. more: the unit, and the classifier and encoder that were handed over."""
+    problem, result = ready.problem, learned.result
+    return Model(
+        schema=problem.schema,
+        encoding=ready.encoding,
+        loss=problem.loss,
+        rule=problem.rule,
+        at_once=decision_values(problem),
+        points=result.points,
+        trained_for=budget,
+        budget=budget,
+        known=ready.known,
+        seed=ready.seed,
+        facts=learned.facts,
+        family=result.shared,
+        **more,
+    )

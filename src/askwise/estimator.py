@@ -316,8 +316,8 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         """
         check_is_fitted(self)
         problem = self.model_.problem(table_of(self, X), known=known, ids=ids)
-        decided = self.model_.names_of(self.model_.rollout(problem).decision)
-        return decided
+        decided: Array = self.model_.rollout(problem).decision
+        return self.model_.names_of(decided) if self.model_.schema.other_decisions else self.classes_[decided]
 
     def predict_proba(self, X: Any, *, known: Any = None, ids: Any = None) -> Doubles:
         """Class probabilities at the moment of deciding. The parameters are those of `acquire`.

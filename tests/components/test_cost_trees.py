@@ -134,7 +134,7 @@ def test_lazy_trees_keep_the_rules_in_any_world_and_buy_nothing_that_no_tree_ask
             continue
         trees = random_trees(rng, len(schema.columns), schema.n_classes, many=3)
         done, slow = (
-            rollout(problem, kind(trees, schema.owner, schema.first_test, lambda p: p, problem.loss), world.cap(problem))
+            rollout(problem, kind(trees, schema.owner, schema.first_test, np.exp, problem.free_loss), world.cap(problem))
             for kind in (LazyTrees, Stepwise)
         )
         check_rules(world, problem, done)

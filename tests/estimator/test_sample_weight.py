@@ -65,7 +65,7 @@ def test_means_are_those_of_repeated_rows(more):
     weighted, repeated = twins(**more)
     assert weighted.loss == pytest.approx(repeated.loss)
     assert weighted.loss_scale == pytest.approx(repeated.loss_scale)
-    assert decide_at_once(weighted).value_function.classes == pytest.approx(decide_at_once(repeated).value_function.classes)
+    assert decide_at_once(weighted).value_function.decisions == pytest.approx(decide_at_once(repeated).value_function.decisions)
     for field in fields(Scale):
         assert getattr(Scale.of(weighted), field.name) == pytest.approx(getattr(Scale.of(repeated), field.name))
     assert lacking(weighted) == pytest.approx(lacking(repeated))

@@ -129,12 +129,13 @@ def test_nats_per_loss_by_hand() -> None:
 
 
 def test_an_ending_is_the_decision_or_asking_where_that_is_legal_and_better() -> None:
-    end = losses.ending(t(0.5, 0.5, 0.5), t(0.3, 0.3, 0.7), t(0.1, 0.1, 0.1), torch.tensor([True, False, True]))
+    asks = torch.tensor([True, False, True])
+    end = losses.ending(t(0.5, 0.5, 0.5), t(0.0, 0.0, 0.2), t(0.3, 0.3, 0.7), t(0.1, 0.1, 0.1), asks)
     assert end.total.tolist() == pytest.approx([0.3, 0.5, 0.5])
-    assert end.loss.tolist() == pytest.approx([0.2, 0.5, 0.5])
-    assert end.cost.tolist() == pytest.approx([0.1, 0.0, 0.0])
-    alone = losses.ending(t(0.5))
-    assert [part.item() for part in alone] == [0.5, 0.5, 0.0]
+    assert end.loss.tolist() == pytest.approx([0.2, 0.5, 0.3])
+    assert end.cost.tolist() == pytest.approx([0.1, 0.0, 0.2])
+    alone = losses.ending(t(0.5), t(0.125))
+    assert [part.item() for part in alone] == [0.5, 0.375, 0.125]
 
 
 def test_a_value_target_is_what_follows_where_the_case_continues_and_that_is_better() -> None:
@@ -150,12 +151,12 @@ def test_a_value_target_is_what_follows_where_the_case_continues_and_that_is_bet
 def test_value_targets_as_a_loop(seed: int) -> None:
     torch.manual_seed(seed)
     n = 20
-    decide, external, bill, total, loss, cost = torch.rand(6, n)
+    decide, fee, external, bill, total, loss, cost = torch.rand(7, n)
     may_ask, continues = torch.rand(2, n) < 0.5
-    end = losses.ending(decide, external, bill, may_ask)
+    end = losses.ending(decide, fee, external, bill, may_ask)
     target = losses.value_target(end, Outcome(total, loss, cost), continues)
     for i in range(n):
-        naive = (decide[i], decide[i], torch.tensor(0.0))
+        naive = (decide[i], decide[i] - fee[i], fee[i])
         if may_ask[i] and external[i] < decide[i]:
             naive = (external[i], external[i] - bill[i], bill[i])
         if continues[i] and total[i] < naive[0]:

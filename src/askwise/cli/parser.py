@@ -219,7 +219,7 @@ files:
   --setup    CSV with the columns setup,cost,tests    (tests separated by ;)
   --derived  CSV with the columns test,sources        (separated by ;)
   --reveals  CSV with the columns test,columns        (separated by ;)
-  --decisions CSV with the columns decision,cost      (what may be decided that is not a class; --loss has a column for each)
+  --decisions  CSV with the columns decision,cost     (decisions that are not classes; --loss has a column for each)
   --loss     CSV: first column the true class, then one column per decision""",
     "predict": """examples:
   askwise predict model.askwise cases.csv --out decisions.csv

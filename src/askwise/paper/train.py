@@ -173,9 +173,9 @@ class Trainer:
         more = rng.random(cases.mask.shape, dtype=np.float32) < p
         cases.mask |= more if problem.available is None else more & problem.available[row]
         states = cases.observe()
-        return inputs(states.values, states.mask).to(self.device), self._class_values(row, problem)
+        return inputs(states.values, states.mask).to(self.device), self._decision_values(row, problem)
 
-    def _class_values(self, row: Ints, problem: Problem) -> torch.Tensor:
+    def _decision_values(self, row: Ints, problem: Problem) -> torch.Tensor:
         """S, D: minus what each decision loses and costs, in stakes."""
         fees = self.controller.lam * problem.schema.costs.money(problem.schema.decision_cost)
         values = -(problem.loss[problem.labels[row]] + fees) / self.problem.loss_scale
@@ -248,8 +248,8 @@ class Trainer:
         self.optimiser.param_groups[0]["lr"] = self.config.lr(self.step)
         error = squared_error(q, q_theta.gather(1, action[:, None])[:, 0])
         if self.config.all_classes:
-            classes = self._class_values(steps.cases.row, self.problem)
-            error = error + squared_error(classes, q_theta[:, : classes.shape[1]])
+            decisions = self._decision_values(steps.cases.row, self.problem)
+            error = error + squared_error(decisions, q_theta[:, : decisions.shape[1]])
         self._descend(error)
         soft_update(self.target, self.network, self.config.rho)
 

@@ -175,11 +175,21 @@ def describe(model: LearnedModel) -> str:
         best_measured(model),
         kinds_used(model),
     ]
+    if schema.other_decisions:
+        lines.append(
+            f"may also decide: {', '.join(f'{printable(n)} for {c:.4g}{unit}' for n, c in decision_costs(model).items())}"
+        )
     if model.schema.tells_gaps:
         lines.append(gaps_used(model))
     if isinstance(model.external, Recorded):
         lines.append(f"may ask the existing classifier, whose answers are in the column {model.external.column!r}")
     return "\n".join(lines)
+
+
+def decision_costs(model: LearnedModel) -> dict[str, float]:
+    """What each decision that is not a class costs."""
+    costs = model.schema.costs
+    return dict(zip(model.schema.other_decisions, costs.money(costs.decisions).tolist(), strict=True))
 
 
 def gaps_used(model: LearnedModel) -> str:
@@ -241,6 +251,7 @@ def card(model: LearnedModel) -> dict[str, Any]:
     return {
         "tests": dict(zip(model.schema.offered, costs.money(costs.alone).tolist(), strict=False)),
         "classes": list(model.schema.classes),
+        "other_decisions": decision_costs(model),
         "total_cost": costs.money(costs.total),
         "unit": model.unit,
         "trained_for": str(model.trained_for),

@@ -1,6 +1,6 @@
 """A trained stack without torch: what each action is worth in a state, at any tradeoff and any hard budget.
 
-    D = min_k Σ_y p_y ℓ̃(y, k)                          loss of deciding now, p from the stack; for scoring rules see (F9)
+    D = min_d Σ_y p_y ℓ̃(y, d) + c̃_d                    deciding now, p from the stack; for scoring rules see (F9)
     𝒞 = the first n legal tests of the static order      n: breadth
     r = mean of the value heads of [summary of p, x ⊙ m, m, φ, a, breadth]
     V_i = D + r_i,   G = min_{i ∈ 𝒞} (V_i + c̃_i) + r_β   buy if G + ε < D

@@ -14,6 +14,7 @@ from askwise import __version__
 from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import usage
+from askwise.reports.model_report import decision_costs
 from askwise.session.next_steps import next_steps
 from askwise.session.partial_case import PartialCase
 from askwise.session.session import Session
@@ -88,6 +89,7 @@ def model_card(name: str, model: LearnedModel) -> dict[str, Any]:
     return {
         "name": name,
         "classes": list(schema.classes),
+        "other_decisions": decision_costs(model),
         "unit": model.unit,
         "total_cost": schema.costs.money(schema.costs.total),
         "known": list(model.known),

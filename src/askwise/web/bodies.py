@@ -187,6 +187,7 @@ class ModelCardBody(BaseModel):
 
     name: str
     classes: list[Label]
+    other_decisions: dict[str, float] = Field(description="Decisions that are not classes, with what each costs.")
     unit: str
     total_cost: float
     known: list[str] = Field(description="Tests that it takes for known by everyone.")

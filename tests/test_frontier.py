@@ -12,7 +12,7 @@ from askwise.frontier.choice import best_tradeoff, choose, next_lam, within_aver
 from askwise.frontier.confidence import upper_bound
 from askwise.frontier.hull import hull, staircase
 from askwise.frontier.metric import area_over_seeds, curve, step_area
-from askwise.frontier.point import Point, neighbours
+from askwise.frontier.point import Point, neighbours, told_apart
 
 
 def test_a_single_point_meets_an_average_budget_and_uses_it() -> None:
@@ -96,6 +96,24 @@ def test_with_a_confidence_the_mean_cost_is_rarely_above_the_budget() -> None:
         above.append(times / 2_000)
     assert above[0] > 0.3  # without a confidence it is above nearly as often as below
     assert above[1] <= 0.07
+
+
+@pytest.mark.parametrize(("own", "most"), [(0.0, 0.06), (0.5, 0.1), (1.0, 0.12)])
+def test_by_how_much_an_order_by_measured_costs_breaks_a_confidence_of_0_95(own: float, most: float) -> None:
+    """The documentation tells these figures. own: the share of cases that each policy treats independently of the others; the
+    order is by costs of the same rows, and changes with them unless all policies buy for the same cases."""
+    rng, b, n, times = np.random.default_rng(0), 5.0, 300, 0
+    shares = np.linspace(0, 0.2, 41)
+    for _ in range(2_000):
+        alone = rng.random((n, 1)) < own
+        cost = 40.0 * (np.where(alone, rng.random((n, len(shares))), rng.random((n, 1))) < shares)
+        mean, error = cost.mean(0), cost.std(0) / n**0.5
+        order = np.argsort(mean, kind="stable")
+        bound = np.maximum.accumulate([upper_bound(mean[i], error[i], 0.95) for i in order])
+        chosen = choose(bound, shares[order], np.zeros(len(shares)), AverageBudget(b), "never").first
+        times += 40 * shares[order[chosen]] > b
+    assert times / 2_000 <= most
+    assert (times / 2_000 > 0.07) == (own > 0)  # what the proof would promise is 0.05
 
 
 def test_the_staircase_holds_what_is_better_than_all_that_is_cheaper() -> None:
@@ -225,3 +243,16 @@ def test_the_next_lambda_is_where_costs_differ_most():
     assert next_lam({1.0: 5.0, 4.0: 5.0}) is None
     assert next_lam({1.0: 5.0, 1.01: 0.0, 4.0: 0.0}) is None  # as good as the same
     assert next_lam({1.0: 5.0}) is None
+
+
+def test_points_that_nobody_can_tell_apart_are_listed_once():
+    def at(cost, loss):
+        return Point(0.1, Measure(cost, loss, 1 - loss, 100, 0.01, 0.02, 0.02))
+
+    cheap = [at(i / 1000, 0.5 - i / 1000) for i in range(10)]  # cost almost nothing, and do the same
+    better, dearer, dearest = at(0.0101, 0.4), at(0.5, 0.399), at(1, 0.398)
+    points = [*cheap, better, dearer, dearest]
+    assert told_apart(points, []) == [0, 10, 11, 12]
+    assert told_apart(points, [points[4]]) == [0, 4, 10, 11, 12]
+    slowly = [at(i / 10_000, 0.5 - 0.006 * i) for i in range(11)]
+    assert told_apart([*slowly, dearest], [])[:3] == [0, 4, 8]  # small differences add up

@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from tests.support.naive import NaiveCase, World, random_world
 
-from askwise import AverageBudget, Budget, HardBudget, Problem, Schema, Tradeoff
+from askwise import AtLeast, AtMost, AverageBudget, Budget, ClassWeights, HardBudget, Problem, Schema, Tradeoff
 from askwise.core.cases import Cases, State
 from askwise.core.cost_spec import CostSpec
 from askwise.core.episode import rollout
@@ -170,6 +170,19 @@ def test_a_case_equals_the_one_worked_by_hand() -> None:
     assert (terminated, truncated) == (True, False)
     assert (info["loss"], info["decision"]) == (2, 1)
     assert info["cost"] == pytest.approx(1.0)
+
+
+def test_class_weights_are_in_the_rewards_and_targets_are_refused() -> None:
+    env = CostlyEnv(plain(), Tradeoff(PRICE) & ClassWeights({"yes": 3}))  # there are as many of either, so they weigh 1.5 and 0.5
+    for row, action, reward in ((0, 1, -0.5), (1, 0, -1.5), (1, 1, 0.0)):
+        env.reset(options={"row": row})
+        assert env.step(action)[1] == pytest.approx(reward, abs=1e-6)
+    for target in (AtLeast(recall={"yes": 0.9}), AtLeast(accuracy=0.9) & HardBudget(2), AtMost(loss=0.1)):
+        for make in (CostlyEnv, CostlyVectorEnv):
+            with pytest.raises(InputError, match=r"an environment needs a tradeoff, and .* has none"):
+                make(plain(), target)
+    with pytest.raises(InputError, match="names the class 'maybe'"):
+        CostlyEnv(plain(), Tradeoff(PRICE) & ClassWeights({"maybe": 3}))
 
 
 def test_the_tradeoff_is_that_of_the_budget() -> None:

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+    from askwise.core.budget import AtLeast, AtMost, AverageBudget, Budget, ClassWeights, HardBudget, Tradeoff
     from askwise.core.cost_spec import CostSpec
     from askwise.core.problem import Problem
     from askwise.core.schema import Schema
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AskwiseError",
+    "AtLeast",
+    "AtMost",
     "AverageBudget",
     "Budget",
+    "ClassWeights",
     "CostSpec",
     "CostlyClassifier",
     "FamilyConfig",
@@ -41,7 +44,7 @@ __all__ = [
 
 # Each is imported when it is first used: NumPy, scikit-learn and safetensors take their time.
 _NAMES_OF = {
-    "askwise.core.budget": ("AverageBudget", "Budget", "HardBudget", "Tradeoff"),
+    "askwise.core.budget": ("AtLeast", "AtMost", "AverageBudget", "Budget", "ClassWeights", "HardBudget", "Tradeoff"),
     "askwise.core.cost_spec": ("CostSpec",),
     "askwise.core.problem": ("Problem", "Schema"),
     "askwise.errors": ("AskwiseError",),

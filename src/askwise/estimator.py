@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,18 +16,18 @@ from askwise.core.cost_spec import CostSpec, listed
 from askwise.core.labels import class_codes
 from askwise.core.parameters import Either, Instance, Jobs, OneOf, OrNone, Real, Size, Whole, checked_attributes
 from askwise.core.scoring import case_losses
-from askwise.facade import Model, model_of
+from askwise.facade import Model, trained
 from askwise.family.config import FamilyConfig
+from askwise.model import targeting
 from askwise.model.acquisitions import AcquisitionReport
-from askwise.model.learn import ALGORITHMS, check, learn, learns_from_all
-from askwise.model.purchases import followed, measure_usage
+from askwise.model.learn import ALGORITHMS, check, counts_classes, learns_from_all
 from askwise.paper.config import TrainConfig
 from askwise.reports.notebook import NotebookBox
 from askwise.stack.config import StackConfig
 from askwise.tables import doubts
 from askwise.tables.encoding import SCALING
 from askwise.tables.external import features
-from askwise.tables.fit_inputs import seed_of, table_of, target_of, weights_of
+from askwise.tables.fit_inputs import flat, picture_of, reveals_of, seed_of, table_of, target_of, weights_of
 from askwise.tables.gaps import MISSING
 from askwise.tables.preparation import Preparation, Prepared
 from askwise.training.progress import Progress
@@ -50,7 +49,8 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
     costs : dict, pandas.Series or array-like, default=None
         Cost of each test, by name or in the order of the tests. Without it every test costs 1.
     budget : Budget, default=None
-        `Tradeoff(lam)`, `AverageBudget(b)`, `HardBudget(b)` or `AverageBudget(b) & HardBudget(h)`. Without it the whole
+        `Tradeoff(lam)`, `AverageBudget(b)`, `HardBudget(b)`, `AtLeast(recall={"ill": 0.97})`, `AtMost(loss=0.1)`,
+        `ClassWeights({"ill": 5})`, or several joined by `&`. Without it the whole
         frontier is learned, and the model works at its cheapest point within one standard error of the best validation score.
     reveals : dict, default=None
         {test: columns it yields}. Every other column is a test of its own.
@@ -77,7 +77,12 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
     categorical : sequence of str, default=()
         Columns of numbers that are only names and have no order.
     scaling : {'columns', 'one', 'none'}, default='columns'
-        Each column by its mean and deviation, all columns by one mean and deviation (as for pixels), or not at all.
+        Each column by its mean and deviation, all columns by one mean and deviation, as pixels with a `shape` are, or not at all.
+    shape : tuple of int, default=None
+        Of pictures: height, width and, if there are several, the number of colours. Columns go row by row and pixel by pixel, or
+        X is an array of pictures. A trial says whether convolutions see them better than a plain network.
+    patch : int or tuple of int, default=None
+        Of pictures: height and width of the patches that are one test each, 'patch 0,0' and so on. By default a pixel is one.
     network : callable, default=None
         Makes an encoder of your own, see `askwise.components.encoders.Encoder`.
     n_restarts : int, default=1
@@ -100,6 +105,9 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
     n_jobs : int, default=None
         Processes of this machine that fit the members of a stack; -1: one for each core. By default others help where that is
         faster, on cores that are free. The result is the same.
+    threads : int, default=None
+        Threads with which the networks of the family and of the paper's algorithm learn. By default, for large networks of the
+        family, as many as a trial finds to pay, on cores that are free.
     engine : str, default='local'
         'dask://HOST:PORT' fits the members on the workers of a Dask cluster, 'dask' on one that is started on this machine with
         `n_jobs` workers, for which a script needs `if __name__ == "__main__":`. The result is the same.
@@ -154,6 +162,8 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         external: Any = None,
         categorical: Any = (),
         scaling: Annotated[str, SCALING] = "columns",
+        shape: Any = None,
+        patch: Any = None,
         network: Any = None,
         n_restarts: Size = 1,
         algorithm: Annotated[str, OneOf(*ALGORITHMS)] = "auto",
@@ -163,6 +173,7 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         unit: Annotated[str, Instance(str, "a text such as 'dollars'")] = "",
         random_state: Annotated[Any, OrNone(SEED)] = None,
         n_jobs: Annotated[int | None, Jobs()] = None,
+        threads: Annotated[int | None, OrNone(Whole(at_least=1))] = None,
         engine: str = "local",
         verbose: int = 0,
     ) -> None:
@@ -179,6 +190,8 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         self.external = external
         self.categorical = categorical
         self.scaling = scaling
+        self.shape = shape
+        self.patch = patch
         self.network = network
         self.n_restarts = n_restarts
         self.algorithm = algorithm
@@ -188,6 +201,7 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         self.unit = unit
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.threads = threads
         self.engine = engine
         self.verbose = verbose
 
@@ -230,10 +244,12 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         if y is None:
             raise ValueError("This CostlyClassifier estimator requires y to be passed, but the target y is None")
         ready = self.prepare(X, y, sample_weight)
-        apart = self.validation_fraction == 0 or len(ready.validation_rows) > 0
-        doubts.tell(doubts.about_fit(features(self.external, X), ready.classes, listed(self.categorical), apart, self.time_limit))
+        apart, table = self.validation_fraction == 0 or len(ready.validation_rows) > 0, features(self.external, flat(self, X))
+        doubts.tell(doubts.about_fit(table, ready.classes, listed(self.categorical), apart, self.time_limit))
         doubts.tell(doubts.about_budget(self.budget, ready.problem.schema, ready.known, self.unit))
         doubts.tell(doubts.about_gaps(ready.problem, self.missing))
+        counted = counts_classes(self.algorithm, ready.problem, self.config, self.network or picture_of(self))
+        targeting.check(self.budget or Budget(), ready.problem.schema.classes, counted, self.algorithm)
         self.model_ = self._train(ready, callback, save, resume)
         self.classes_, self.validation_rows_ = ready.classes, ready.validation_rows
         return self
@@ -242,31 +258,28 @@ class CostlyClassifier(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ig
         """What `fit` begins with: the problems of the rows to learn from and to choose by, and their encoding."""
         checked_attributes(self, type(self).__init__)
         check(self.algorithm, self.config, self.engine)
+        table = table_of(self, X, reset=True)
         prepare = Preparation(
-            spec=CostSpec(self.costs, self.setup, self.derived, self.reveals, self.decisions),
+            spec=CostSpec(self.costs, self.setup, self.derived, reveals_of(self, table), self.decisions),
             known=self.known,
             missing=self.missing,
             external=self.external,
             loss=self.loss,
             class_weight=self.class_weight,
-            scaling=self.scaling,
+            scaling="one" if self.shape is not None and self.scaling == "columns" else self.scaling,
             categorical=self.categorical,
             validation_fraction=self.validation_fraction,
-            learns_from_all=lambda *sizes: learns_from_all(self.algorithm, self.config, self.network, *sizes),
+            learns_from_all=lambda *sizes: learns_from_all(self.algorithm, self.config, self.network or picture_of(self), *sizes),
         )
-        return prepare(table_of(self, X, reset=True), y, sample_weight, seed_of(self.random_state))
+        return prepare(table, y, sample_weight, seed_of(self.random_state))
 
     def _train(self, ready: Prepared, callback: Any, save: Any, resume: Any) -> Model:
-        budget = self.budget or Budget()
         if callback is None and self.verbose:
             callback = Progress(self.time_limit, self.unit, every=True)
         how = {"encoder": self.network, "time_limit": self.time_limit, "callback": callback, "save": save, "resume": resume}
-        how |= {"n_jobs": self.n_jobs, "engine": self.engine}
-        learned = learn(self.algorithm, ready.problem, ready.validation, budget, self.config, ready.seed, self.n_restarts, **how)
-        model = model_of(ready, learned, budget, unit=self.unit, external=self.external, encoder=self.network)
-        held_out = learned.result.held_out
-        model = replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation, held_out)})
-        self.out_of_fold_ = None if held_out is None else followed(model, held_out)
+        how |= {"n_jobs": self.n_jobs, "threads": self.threads, "engine": self.engine, "picture": picture_of(self)}
+        settings = self.algorithm, self.config, self.n_restarts
+        model, self.out_of_fold_ = trained(ready, self.budget or Budget(), *settings, self.unit, self.external, **how)
         return model
 
     def acquire(self, X: Any, known: Any = None, ids: Any = None) -> AcquisitionReport:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askwise.core.policy import decision_values
+from askwise.errors import Doubt, InputError
 from askwise.model import file
 from askwise.model.model import LearnedModel
 
 if TYPE_CHECKING:
     from askwise.core.budget import Budget
+    from askwise.evaluation import Report
     from askwise.model.learn import Learned
     from askwise.session.providers import Decided
     from askwise.session.session import Session
@@ -115,5 +118,25 @@ def model_of(ready: Prepared, learned: Learned, budget: Budget, **more: Any) -> 
         seed=ready.seed,
         facts=learned.facts,
         family=result.shared,
+        targeted=result.targeted,
         **more,
     )
+
+
+def trained(
+    ready: Prepared, budget: Budget, algorithm: str, config: Any, restarts: int, unit: str, external: Any, **how: Any
+) -> tuple[Model, Report | None]:
+    """A model from what was prepared, and what it comes to on rows that it was held out from. how: options of `model.learn`."""
+    from askwise.model.learn import learn
+    from askwise.model.purchases import followed, measure_usage
+
+    money = replace(budget, targets=(), class_weights=None)  # what is to be reached with it is chosen in the end
+    learned = learn(algorithm, ready.problem, ready.validation, money, config, ready.seed, restarts, **how)
+    model = model_of(ready, learned, money, unit=unit, external=external, encoder=learned.result.encoder)
+    try:
+        model = replace(model if budget == money else model.at(budget), trained_for=budget)
+    except InputError as error:
+        warnings.warn(f"{error}; the model is kept at {money}", Doubt, stacklevel=4)
+    held_out = learned.result.held_out
+    model = replace(model, facts={**model.facts, "usage": measure_usage(model, ready.validation, held_out)})
+    return model, None if held_out is None else followed(model, held_out)

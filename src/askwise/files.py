@@ -19,6 +19,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askwise.errors import InputError, WriteError
 
@@ -27,6 +31,8 @@ try:
 except ImportError:  # not on this system: there what was left stays
     fcntl = None  # type: ignore[assignment]
 
+Array = NDArray[Any]
+_BLOCK = 65_536  # rows that are copied at a time
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the largest file that is allowed
 OPENED = ("/dev/fd/", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc/")  # what a process has open already, by name
 
@@ -114,6 +120,35 @@ def named(path: Path | str, *own: Path) -> Iterator[None]:
 def _reason(error: OSError) -> str:
     words = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your share of the disk is used up"}
     return words.get(error.errno or 0) or (os.strerror(error.errno).lower() if error.errno else str(error))
+
+
+# ---------------------------------------------------------------------- rows that need not be in memory
+
+
+def beyond_memory(blocks: Iterable[Array]) -> Array:
+    """The rows of all blocks, one after the other, in a file without a name: in memory is what was looked at, as long as there is
+    room. Nothing is left of the file, however this process ends. What is written to the array stays there."""
+    where, rows, block = tempfile.gettempdir(), 0, None
+    with tempfile.TemporaryFile(prefix="askwise-", dir=where) as file:
+        try:
+            for block in blocks:
+                file.write(np.ascontiguousarray(block).data)
+                rows += len(block)
+            file.flush()
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            words = f"the disk of the folder {where!r}, where encoded rows are kept, is full"
+            raise WriteError(f"{words}; name a folder with more room in the variable TMPDIR") from None
+        assert block is not None
+        return np.asarray(np.memmap(file, block.dtype, "r+", shape=(rows, *block.shape[1:])))
+
+
+def copied(rows: Array) -> Array:
+    """A copy; of rows that are beyond memory, one that is there too."""
+    if not isinstance(rows.base, np.memmap):
+        return rows.copy()
+    return beyond_memory(rows[i : i + _BLOCK] for i in range(0, len(rows), _BLOCK))
 
 
 # ---------------------------------------------------------------------- what killed processes leave

@@ -33,6 +33,8 @@ from askwise.core.policy import Choice, Policy
 from askwise.core.problem import Problem
 from askwise.core.schema import Schema
 from askwise.errors import InputError, did_you_mean
+from askwise.family.conditions import log_prior
+from askwise.model.targeting import asked_weights, weighed_loss
 
 __all__ = ["AgentPolicy", "CostlyEnv", "CostlyVectorEnv", "observation"]
 
@@ -55,9 +57,9 @@ class _PlayedCases:
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         if not isinstance(budget, Budget):
-            raise InputError(f"budget is {budget!r}; it must be Tradeoff(lam) or HardBudget(b), or both joined by &")
+            raise InputError(f"budget is {budget!r}; it must be Tradeoff(lam) or HardBudget(b), or several joined by &")
         self.problem, self.schema = problem.labelled(), problem.schema
-        if budget.lam is None and (budget.hard is None or budget.average is not None):
+        if budget.targets or (budget.lam is None and (budget.hard is None or budget.average is not None)):
             raise InputError(
                 f"an environment needs a tradeoff, and {budget} has none; give Tradeoff(lam), alone or with a hard budget, and "
                 "set the attribute `lam` where training is to move it"
@@ -65,6 +67,8 @@ class _PlayedCases:
         if problem.rule is not None:
             only = f"loss is {problem.rule!r}, which judges class probabilities, but in an environment a class is named"
             raise InputError(f"{only}; give a loss matrix")
+        weights = asked_weights(budget, self.schema.classes, log_prior(self.problem))
+        self.problem = self.problem.with_loss(weighed_loss(problem.loss, weights))
         self.cap = budget.cap(self.schema.costs)
         self.lam = budget.fixed_lam(problem)
         # Rows as often as their weights say, whatever is at stake in them: so the mean return is minus the objective, unscaled.

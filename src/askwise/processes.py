@@ -23,10 +23,10 @@ from askwise.cluster import ONE_THREAD, cores
 from askwise.errors import InputError
 
 
-def check_processes(number: int | None) -> None:
-    """What --processes says."""
+def check_processes(number: int | None, option: str = "--processes") -> None:
+    """What --processes says, or another option for a number of what works side by side."""
     if number is not None and number < 1:
-        raise InputError(f"--processes is {number}; it must be 1 or more")
+        raise InputError(f"{option} is {number}; it must be 1 or more")
 
 
 def jobs_of(n_jobs: int | None) -> int:

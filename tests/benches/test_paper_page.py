@@ -195,10 +195,10 @@ def shifted(by: float, when: Callable[[Task], bool]) -> Callable[[Task], float]:
 
 
 def ending(accuracy: float) -> Callable[[Task], dict]:
-    """Where the budget of 35 ends in the trainings of figure 8, with a tradeoff of 0 at about 0.9."""
+    """Where the budget of 20 ends in the trainings of figure 8, with a tradeoff of 0 at about 0.9."""
 
     def more(task: Task) -> dict:
-        end = (accuracy if task.budget == {"average": 35} else 0.9) + 0.001 * task.seed
+        end = (accuracy if task.budget == {"average": 20} else 0.9) + 0.001 * task.seed
         return {"course": [[100 * i, 0, 30, 30, 0.1, end] for i in range(1, 11)]}
 
     return more
@@ -247,7 +247,7 @@ CASES = {
     ("cifar_few", NOT_REPRODUCED): partial(world, lambda d, label, s: 0.95, score=lambda t: 0.4),
     ("budgets_met", REPRODUCED): lambda: USUAL,
     ("budgets_met", NOT_REPRODUCED): partial(world, cost=lambda t: 1.2 * usual_cost(t)),
-    ("budgets_met", YET): partial(world, without=lambda t: t.seed == 4),
+    ("budgets_met", YET): partial(world, without=lambda t: t.seed == 2),
     ("largest_unused", REPRODUCED): lambda: USUAL,
     ("largest_unused", NOT_REPRODUCED): partial(world, cost=dear),
     ("runs_alike", REPRODUCED): partial(world, score=lambda t: unlike(t) if t.data == "nhanes" else usual_score(t)),
@@ -292,7 +292,8 @@ def test_all_claims_can_be_reproduced_and_refuted() -> None:
 
 
 def test_a_budget_is_met_near_it_or_below_it_where_more_does_not_help() -> None:
-    ten, twenty = ({t.task.budget.get("average"): t.task for t in LISTED if t.task.data == "miniboone_tiny"}[b] for b in (10, 20))
+    tasks = [t.task for t in LISTED if t.task.data == "miniboone_tiny" and t.task.seed == 0]
+    ten, twenty = (next(task for task in tasks if task.budget.get("average") == b) for b in (10, 20))
 
     def is_met(cost, score, other_cost, other_score) -> bool:
         mine = trained(ten, cost, score)
@@ -323,7 +324,8 @@ def test_plans_of_comparators_measure_on_the_same_rows() -> None:
             ours = next(t.task for t in LISTED if t.task.data == task.data and t.task.most_rows == MOST_ROWS)
             assert (task.most_rows, task.class_weight, task.budget) == (ours.most_rows, ours.class_weight, None)
     of = {(t.data, t.label) for name in COMPARATORS for t in read_plan(FOLDER / f"{name}.toml").tasks}
-    assert of >= {(data, label) for data in UNIT for label in ("baseline", "budget-prune", "adapt-gbrt")} | {("mnist", "random")}
+    assert of >= {(data, label) for data in UNIT for label in ("baseline", "budget-prune")}
+    assert of >= {("miniboone_tiny", "adapt-gbrt"), ("mnist", "random"), ("cifar", "random")}
 
 
 def test_every_claim_has_words_a_rule_and_a_figure() -> None:
@@ -352,7 +354,7 @@ def test_the_page_is_filled_from_rows(tmp_path, monkeypatch) -> None:
     assert "outdated" not in text
     assert f"{len(dict(PLANNED))} of {len(dict(PLANNED))} trainings" in text
     assert "| 9 | No case costs more than a hard budget | reproduced |" in text
-    assert "- mnist, the paper's algorithm (CPU preset): 2 trainings, 1 seed, 1,995 rows to learn from, 1 CPU minutes" in text
+    assert "- mnist, the paper's algorithm (CPU preset): 2 trainings, 1 seed, 1,995 rows to learn from" in text
     assert "0.954 / " in text
     linked = re.findall(r"\]\(results/([^)]+)\)", text)
     assert sorted(linked) == sorted(p.name for p in (tmp_path / "results").glob("*.svg"))

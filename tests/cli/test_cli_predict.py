@@ -13,6 +13,7 @@ from tests.support.commands import ok, run
 from tests.support.patients import patients
 
 from askwise.cli import scoring
+from askwise.tables import parquet
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ ARGS = ("--average-budget", "0.5", "--ids", "name")
 
 
 def test_parts_give_what_one_go_gives(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "BATCH", 32)
+    monkeypatch.setattr(parquet, "BATCH", 32)
     sizes, real = [], scoring.decided
     monkeypatch.setattr(scoring, "decided", lambda m, table, ids: (sizes.append(len(table)), real(m, table, ids))[1])
     whole = rows_of(ok("predict", folder / "m.askwise", folder / "cases.csv", *ARGS))

@@ -51,7 +51,7 @@ def test_a_fit_on_ones_own_file_reports_all_that_one_on_named_data_does(folder, 
 
 
 def test_a_stack_reports_all_rows_out_of_fold_and_compares_kinds_of_policies(folder, tmp_path):
-    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--algorithm", "stack", "--time-limit", "6", "--quiet"]
+    argv = ["fit", folder / "cases.csv", "--target", "diagnosis", "--algorithm", "stack", "--time-limit", "20", "--quiet"]
     code, said, _ = run(*argv, "--out", tmp_path / "m.askwise")
     assert code == 0
     assert "\non 160 cases, each held out in turn: mean cost " in said

@@ -264,3 +264,13 @@ def test_a_wrong_list_of_costs_is_refused_in_one_sentence(arguments, words):
     message = str(caught.value)
     assert "\n" not in message
     assert [w for w in words if w not in message] == [], message
+
+
+@pytest.mark.parametrize("most", [7, 2**24 // 30, 2**40])
+def test_sums_of_plain_costs_are_exact_however_large(most: int) -> None:
+    rng = np.random.default_rng(0)
+    own = rng.integers(most // 2, most, 60)
+    costs, mask = CostFunction.build([f"t{i}" for i in range(60)], own.tolist()), rng.random((40, 60)) < 0.7
+    known = rng.random(mask.shape) < 0.1
+    assert costs.cost(mask).tolist() == [sum(own[held].tolist()) for held in mask]
+    assert costs.cost(mask, known).tolist() == [sum(own[held].tolist()) for held in mask & ~known]

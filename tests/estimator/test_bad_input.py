@@ -64,7 +64,10 @@ SETTINGS = [
     ({"reveals": {"exam": "presure"}}, "did you mean 'pressure'?"),
     ({"known": ["agee"]}, "'agee' is listed as known, but does not exist; did you mean 'age'?"),
     ({"known": [["age"]]}, "known"),
-    ({"budget": 12}, "budget is 12; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b) or two joined by &"),
+    (
+        {"budget": 12},
+        "budget is 12; it must be Tradeoff(lam), AverageBudget(b), HardBudget(b), AtLeast(...) or several joined by &",
+    ),
     ({"n_restarts": 0}, "n_restarts is 0"),
     ({"n_restarts": 1.5}, "n_restarts is 1.5"),
     ({"time_limit": float("nan")}, "time_limit is nan"),

@@ -64,7 +64,7 @@ def test_temperature_loss_by_hand() -> None:
 
 
 def test_gumbel_noise_by_hand_and_never_for_what_is_not_legal() -> None:
-    uniform = torch.tensor([[math.exp(-1), math.exp(-math.e), 0.5]])  # noise -log(1) = 0 and -log(e) = -1
+    uniform = np.array([[math.exp(-1), math.exp(-math.e), 0.5]], np.float32)  # noise -log(1) = 0 and -log(e) = -1
     perturbed = gumbel_perturbed(torch.tensor([[2.0, 3.0, 9.0]]), torch.tensor([[True, True, False]]), uniform)
     assert perturbed.tolist() == [pytest.approx([2.0, 2.0, -1e9])]
 
@@ -73,7 +73,7 @@ def test_the_largest_perturbed_logit_is_a_draw_from_the_softmax() -> None:
     torch.manual_seed(0)
     logits = torch.tensor([[0.0, 1.0, 2.0, 9.0]]).expand(40_000, 4)
     legal = torch.tensor([[True, True, True, False]]).expand(40_000, 4)
-    drawn = gumbel_perturbed(logits, legal, torch.rand(40_000, 4)).argmax(1)
+    drawn = gumbel_perturbed(logits, legal, torch.rand(40_000, 4).numpy()).argmax(1)
     shares = (torch.bincount(drawn, minlength=4) / 40_000).tolist()
     assert shares == pytest.approx([*softmax([0.0, 1.0, 2.0]), 0.0], abs=0.01)
 

@@ -14,7 +14,7 @@ from askwise.family.conditions import Scale, affordable, costs_alone
 from askwise.family.config import DESIGN, FamilyConfig
 from askwise.family.encodings import PiecewiseLinear
 from askwise.family.network import FamilyNetwork, assess
-from askwise.family.states import LiveCases, Observation, StateSampler
+from askwise.family.states import LiveCases, Observation, StateSampler, any_of, best_and_others
 
 CONFIG = FamilyConfig(max_tests=4)
 
@@ -166,3 +166,25 @@ def test_prefixes_are_prefixes_but_for_what_is_flipped():
     length = mask[:, np.argsort(rank)].sum(1)
     assert (mask == ((rank < length[:, None]) | known)).all()
     assert (length == 0).mean() == pytest.approx((0.5 / F) ** (1 / 3), abs=0.05)  # u³ F < 1/2
+
+
+# ------------------------------------------------------------------ tests by lot
+
+
+def test_each_test_that_may_be_drawn_is_drawn_as_often_as_the_others():
+    which = np.tile([[True, False, True, True], [False, False, True, False]], (20_000, 1))
+    drawn = any_of(which, np.random.default_rng(0))
+    assert (drawn[1::2] == 2).all()
+    assert np.bincount(drawn[::2], minlength=4) / 20_000 == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3], abs=0.015)
+    assert any_of(which[:0], np.random.default_rng(0)).tolist() == []
+
+
+def test_the_best_candidate_is_looked_up_and_others_as_often_as_each_other():
+    candidates = np.tile([[True, True, False, True, True], [False, True, False, True, False], [False] * 5], (9_000, 1))
+    best = np.tile([3, 1, 0], 9_000)
+    case, test = best_and_others(candidates, best, 3, np.random.default_rng(0))
+    assert len(set(zip(case.tolist(), test.tolist(), strict=True))) == len(case)
+    assert [np.bincount(test[case % 3 == k], minlength=5).tolist()[3 if k == 0 else 1] for k in (0, 1)] == [9_000, 9_000]
+    assert np.bincount(test[case % 3 == 0], minlength=5) / 9_000 == pytest.approx([2 / 3, 2 / 3, 0, 1, 2 / 3], abs=0.02)
+    assert np.bincount(test[case % 3 == 1], minlength=5).tolist() == [0, 9_000, 0, 9_000, 0]  # fewer than were asked for
+    assert not (case % 3 == 2).any()

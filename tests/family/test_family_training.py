@@ -155,12 +155,21 @@ def test_what_will_be_paid_is_bounded_by_what_is_left_and_by_what_can_be_lost():
     assert scale.cost_bound(lam, None) == pytest.approx([0.5, 0.5, 0.5, 1.0])
 
 
-def test_of_many_tests_the_eight_legal_ones_with_the_largest_logits_are_candidates():
+@pytest.mark.parametrize("tests", [30, 100])
+def test_of_many_tests_the_eight_legal_ones_with_the_largest_logits_are_candidates(tests):
     rng = np.random.default_rng(0)
-    scores, legal = rng.random((50, 30)), rng.random((50, 30)) < rng.random((50, 1))
+    scores, legal = rng.random((50, tests)), rng.random((50, tests)) < rng.random((50, 1)) ** 3
     for mine, values, can in zip(candidates_and_gaps(scores, legal)[0], scores, legal, strict=True):
         naive = sorted(np.flatnonzero(can).tolist(), key=lambda test, values=values: -values[test])[:8]
         assert np.flatnonzero(mine).tolist() == sorted(naive)
+
+
+def test_tests_that_tie_for_the_eighth_place_all_compete():
+    for tests in (30, 100):
+        scores = np.ones((3, tests))
+        scores[:, :5], legal = 2, np.arange(tests) != 7
+        legal = np.array([legal, legal, np.zeros(tests, bool)])
+        assert (candidates_and_gaps(scores, legal)[0] == legal).all()
 
 
 def test_a_prefix_is_bought_in_its_order_and_what_is_free_before_what_costs():

@@ -265,7 +265,7 @@ def test_a_damaged_npz_file_is_refused(tmp_path):
     path = tmp_path / "m.npz"
     family().export(path)
     whole = path.read_bytes()
-    newer = whole.replace(b"askwise-model-2", b"askwise-model-3")
+    newer = whole.replace(b"askwise-model-3", b"askwise-model-4")
     for data in (whole[:-100], whole[: len(whole) // 2], newer, b"PK\x05\x06" + bytes(18)):
         path.write_bytes(data)
         with pytest.raises(StateError, match=r"m\.npz"):

@@ -210,7 +210,7 @@ CARDS = [
     ("encoding.columns.0.deviation", [1e-320]), ("encoding.columns.0.deviation", [INF]), ("encoding.columns.0.mean", [0] * 10**5),
     ("facts.seconds", 1e300), ("facts.seconds", NAN), ("facts.seconds", -1), ("facts.seconds", "long"),
     ("facts.seconds", 10**400), ("facts.loss_scale", 10**400), ("facts.loss_scale", NAN), ("facts.records", [[1, 2]]),
-    ("facts.records", 5),
+    ("facts.records", 5), ("facts.drawn", 1e300), ("facts.drawn", -1), ("facts.drawn", "many"),
     ("facts.areas", [[NAN, 1]]), ("seed", 10**30), ("seed", -1), ("seed", 1.0), ("seed", True), ("points.1.lam", NAN),
     ("points.1.cost", 10**400),
     ("points.1.prefix", 2**62), ("points.1.prefix", -5), ("points.1.prefix", 1e300), ("points", [{}] * 20_000), ("points", []),

@@ -102,7 +102,7 @@ def test_the_command_line_says_how_an_average_budget_is_met(folder):
     assert json.loads(ok(*on_cases, "--json"))["promises"] == []
     ok("predict", folder / "stack.askwise", cases, "--average-budget", "1", "--mixing")
     for more, words in (
-        (("--confidence", "0.9"), "--confidence is about an average budget; give --average-budget too"),
+        (("--confidence", "0.9"), "--confidence is about an average budget or a target; give --average-budget or --at-least too"),
         (("--no-mixing",), "--mixing is about an average budget; give --average-budget too"),
         (("--average-budget", "1", "--confidence", "95"), "confidence is 95.0; it must be a probability from 0.5 to below 1"),
     ):

@@ -10,7 +10,7 @@ from tests.support.naive import World, check_rules
 from tests.support.worlds import VARIANTS, with_batch_norm, with_dropout, world
 from torch import nn
 
-from askwise.components.encoders import Convolutional
+from askwise.components.pictures import Convolutions
 from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
 from askwise.core.episode import rollout
 from askwise.core.policy import Choice, Policy
@@ -307,7 +307,7 @@ def test_pictures_train_with_a_convolutional_encoder(reveals):
         w = pictures(
             reveals={f"row{r}": [f"p{3 * r + c}" for c in range(3)] for r in range(4)}, costs={f"row{r}": 3 for r in range(4)}
         )
-    t = run(trainer(w, Tradeoff(0.01), encoder=Convolutional.of(4, 3)), 7)
+    t = run(trainer(w, Tradeoff(0.01), encoder=Convolutions(4, 3, channels=(16, 32))), 7)
     check_rules(w, t.problem, rollout(t.problem, t.policy(), None))
 
 
@@ -315,7 +315,7 @@ def test_a_convolutional_encoder_puts_values_and_mask_on_the_picture():
     w = pictures(
         reveals={f"row{r}": [f"p{3 * r + c}" for c in range(3)] for r in range(4)}, costs={f"row{r}": 3 for r in range(4)}
     )
-    encoder = Convolutional.of(4, 3)(w.problem().schema, 8)
+    encoder = Convolutions(4, 3, channels=(16, 32))(w.problem().schema, 8)
     planes = []
     encoder.body.register_forward_pre_hook(lambda module, args: planes.append(args[0]))
     values, mask = torch.arange(12.0)[None], torch.tensor([[1.0, 0, 0, 1]])
@@ -327,7 +327,7 @@ def test_a_convolutional_encoder_puts_values_and_mask_on_the_picture():
 
 def test_pictures_of_another_size_are_refused():
     with pytest.raises(InputError, match="28 x 28 need 784 columns; there are 12"):
-        trainer(pictures(), encoder=Convolutional.of(28, 28))
+        trainer(pictures(), encoder=Convolutions(28, 28))
 
 
 def test_a_dense_network_has_one_value_per_action():

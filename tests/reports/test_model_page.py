@@ -25,7 +25,9 @@ from askwise.reports.model_report import (
     describe,
     headline,
     kinds_used,
+    left_over,
     results,
+    told_points,
 )
 from askwise.reports.pages import Strong, Table, as_text
 
@@ -34,6 +36,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 QUICK = quick_members.but(value_steps=40, pool_states=400, growths=1, folds=3)
 SECTIONS = [
     "What each amount of money buys",
+    "What each recall costs",
     "Which kind of policy",
     "Which tests are bought",
     "The most common paths",
@@ -91,7 +94,7 @@ def test_a_model_without_such_figures_says_what_it_can(free, tmp_path):
     assert comparison_table(model) == ""
     assert static_cost(model) is None
     _, _, html, markdown = write_report(model, tmp_path / "m.askwise")
-    left_out = ("Which kind of policy", "Results")
+    left_out = ("What each recall costs", "Which kind of policy", "Results")
     for text in (html.read_text(), markdown.read_text()):
         assert [s for s in SECTIONS if s in text] == [s for s in SECTIONS if s not in left_out]
         assert "decides at once at 0; adaptive at" in text
@@ -124,7 +127,8 @@ def test_every_section_is_in_both_versions(page):
 
 def test_the_frontier_has_its_kinds_and_errors(stack, page):
     for text in both(page):
-        for i, p in enumerate(stack.model_.frontier):
+        for i in told_points(stack.model_):
+            p = stack.model_.frontier[i]
             row = f"{100 * p.accuracy:.1f} ± {100 * p.measure.accuracy_error:.1f} %"
             assert row in text
             assert (p.kind if i else "decides at once") in text
@@ -180,6 +184,28 @@ def test_it_is_said_how_little_money_is_as_good_as_the_best_within_its_error(sta
     assert capped.startswith("nothing dearer was better than 2 € per case while no case may cost more than 2.9 €: ")
 
 
+def test_it_is_said_that_a_budget_is_not_spent_and_how_to_spend_it(stack):
+    model = stack.model_
+    zero, one, two = (
+        replace(
+            model.points[0],
+            measure=replace(model.points[0].measure, cost=cost, accuracy=right, loss=1 - right, loss_error=0.1),
+            prefix=cost or None,
+        )
+        for cost, right in ((0, 0.6), (1, 0.7), (2, 0.75))
+    )
+
+    def words(budget):
+        other = replace(model, points=(zero, one, two), budget=budget)
+        assert (left_over(other) is None) or left_over(other) in describe(other).splitlines()
+        return left_over(other)
+
+    left = "of 1.5 € per case only 1 is spent: the next better policy costs 2"
+    assert words(AverageBudget(1.5, mixing=False)) == left
+    assert words(AverageBudget(1.5)) == f"{left}; --mixing, mixing=True in Python, draws one of two policies for each case"
+    assert {words(AverageBudget(b)) for b in (1, 1.04, 2, 3)} == {words(AverageBudget(1.5, mixing=True))} == {None}
+
+
 def test_kinds_are_compared_under_a_hard_budget_too(stack):
     model = stack.model_.at(HardBudget(1))
     levels, lines = comparison(model), comparison_table(model).splitlines()
@@ -196,6 +222,13 @@ def test_the_caption_compares_with_the_same_tests_for_everybody(stack, page):
     ]
     words = static_cost(model)
     assert (f"costs {min(as_good):.4g} € per case" in words) if as_good else words.startswith("No fixed set of tests")
+    here = model.measured
+    near = [
+        each.measure.cost
+        for each in alternatives(model)
+        if each.kind == SAME_TESTS and each.measure.loss <= here.loss + here.loss_error
+    ]
+    assert ("comes within the ± of this policy" in words) == (min(near) < min(as_good, default=np.inf))
     assert static_cost(model.at(HardBudget(1))) is None
     loss, cost = ([getattr(p, name) for p in stack.model_.frontier] for name in ("loss", "cost"))
     wanted = loss[0] - 0.9 * (loss[0] - loss[-1])

@@ -186,6 +186,22 @@ def test_why_a_test_is_asked_and_what_is_expected():
     assert made("family").session(budget=0).next().reason == "there is nothing more that could be asked within the budget"
 
 
+@pytest.mark.parametrize("name", ["family", "paper"])
+@pytest.mark.parametrize("case_id", range(4))
+def test_no_test_is_said_to_save_more_than_can_be_lost(name, case_id):
+    model = made(name)
+    session = model.session(case_id=case_id)
+    lam = model.followed[0].lam
+    while (step := session.next()).decision is None:
+        lost_now = max(min(step.losses.values()), 0)
+        for option in step.why:
+            assert option.gain is None or option.gain <= max(lost_now - lam * option.cost, 0) + 1e-9
+        gains = [option.gain for option in step.why if option.gain is not None]
+        assert gains == sorted(gains, reverse=True)  # what is asked still comes first
+        assert "to save -" not in step.reason
+        session.tell(step.test, answer(model, table()[0].dropna().iloc[case_id], step.test))
+
+
 def test_a_fixed_order_says_what_is_next():
     model = made("a fixed order").at(Tradeoff(0.08))
     assert model.frontier[model.blend.first].prefix == 2

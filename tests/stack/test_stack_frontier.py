@@ -74,14 +74,15 @@ def test_losses_are_those_of_members_that_paid_as_much():
     paid = {i: Measure(cost, 9, 9, 50, 0.25) for i, cost in {0: 0, 1: 3, 2: 7, 3: 4, 4: 5, 5: 4}.items()}
     costed = as_paid(points, paid, 0)
     figures = {i: (p.cost, round(p.loss, 6), p.measure.cost_error) for i, p in costed.items()}
-    # 1: a quarter of the way from 0.3 to 0.1; 2: as 2; 3: halfway from deciding at once; 5: no less than its members
+    # 1: a quarter of the way from 0.3 to 0.1; 2: as 2; 3: halfway from deciding at once; 5: as dear as its members, and
+    # a fifth of the way from them to deciding at once
     assert figures == {
         0: (0, 0.4, 0.25),
         1: (3, 0.25, 0.25),
         2: (7, 0.1, 0.25),
         3: (4, 0.3, 0.25),
         4: (5, 0.2, 0.25),
-        5: (5, 0.2, 0.5),
+        5: (5, 0.24, 0.5),
     }
     assert [p.measure.n for p in costed.values()] == [100] * 6
 

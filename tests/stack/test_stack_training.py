@@ -56,7 +56,7 @@ def test_no_member_has_seen_the_rows_that_it_judges(trained):
     )
     for k, same in ((1, True), (0, False)):
         one, other = before.fit(k, 1e9), after.fit(k, 1e9)
-        for name in ("trees.value", "linear.main", "networks.0.weight"):
+        for name in ("trees.number", "linear.main", "networks.0.weight"):
             n = min(len(one[name]), len(other[name]))  # how long they learn is up to the rows of the other members
             assert np.array_equal(one[name][:n], other[name][:n]) == same
 
@@ -75,8 +75,9 @@ def test_beliefs_of_the_pool_are_those_of_members_that_have_not_seen_the_rows(tr
             np.testing.assert_allclose(pool.parts["after"][i, s], member.values(0.0).believe(values, after)[0], atol=1e-5)
 
 
-def test_torch_and_numpy_heads_agree(trained):
-    """The same states, conditions and breadths: V, G and the best test."""
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.4, 2.5)])
+def test_torch_and_numpy_heads_agree(trained, weights):
+    """The same states, conditions, breadths and class weights: D, V, G and the best test."""
     rng = np.random.default_rng(1)
     who = rng.integers(len(trained.pool.row), size=30 * trained.folds.heads)
     row, mask = trained.pool.row[who], trained.pool.parts["mask"][who]
@@ -87,15 +88,16 @@ def test_torch_and_numpy_heads_agree(trained):
     observed = Observation.of(live, trained.problem, trained.scale, trained.alone)
     belief = trained.pool.parts["belief"][who]
     with torch.no_grad():
-        view = trained._outlook(trained.mean, observed, belief, np.full(len(who), 3))
+        view = trained._outlook(trained.mean, observed, belief, np.full(len(who), 3), np.tile(weights, (len(who), 1)))
     for h in range(trained.folds.heads):
         part = slice(30 * h, 30 * h + 30)
-        values = trained.member(0, h).values(trained.scale.low * 3, breadth=3)
+        values = trained.member(0, h).values(trained.scale.low * 3, breadth=3, class_weights=weights)
         values.believe = lambda x, m, b=belief[part]: b
         state = Cases(trained.problem, row[part], mask[part], None).observe()
         mine = values.predict(state)
+        np.testing.assert_allclose(mine.decision_loss[:, 0], view.decision_loss[part].numpy(), atol=1e-5)
         np.testing.assert_allclose(mine.continue_value, view.continue_value[part].numpy(), atol=1e-5)
-        np.testing.assert_allclose(mine.final_loss, view.final_loss[part].numpy(), atol=1e-5)
+        np.testing.assert_allclose(mine.final_loss, view.predicted.final_loss[part].numpy(), atol=1e-5)
         still = state.legal[:, -4:].any(1)
         assert (mine.best == view.best[part].numpy())[still].all()
 
@@ -350,11 +352,13 @@ def damaged(tmp_path, classifier, name, change):
         ("family/trees.root", lambda x: x + 1),
         ("family/trees.child", lambda x: x * 0),
         ("family/trees.child", lambda x: np.where(x == np.arange(len(x)), x, 0)),
-        ("family/trees.value", lambda x: np.where(x == 0, x, np.float32(np.inf))),
+        ("family/trees.number", lambda x: np.where(x == 0, x, np.float32(np.inf))),
+        ("family/trees.number", lambda x: x[:, None]),
+        ("family/trees.column", lambda x: x.astype(np.int64)),
         ("family/networks.bins.low", lambda x: x * 0 + np.float32(np.inf)),
         ("costs/own", lambda x: x * 0 + 2**62),
-        ("family/trees.threshold", lambda x: x[:-1]),
-        ("family/trees.threshold", lambda x: x * np.float32(np.nan)),
+        ("family/trees.number", lambda x: x[:-1]),
+        ("family/trees.number", lambda x: x * np.float32(np.nan)),
         ("family/linear.main", lambda x: x[:-1]),
         ("family/heads.0.weight", lambda x: x[:, :-1]),
         ("family/heads.2.weight", lambda x: x[:, :, :-1]),

@@ -40,3 +40,13 @@ def test_with_many_cases_it_is_what_came():
 def test_a_single_policy_is_what_came():
     one = [np.array([x]) for x in (0.2, 0.3, 0.05, 0.5)]
     assert steady(*one, APART)[0] == pytest.approx(0.3)
+
+
+def test_what_most_policies_tell_is_not_believed_of_one_that_is_unlike_them():
+    """Thirty policies that hold little and were lucky or not, and one that holds everything."""
+    rng = np.random.default_rng(0)
+    held, believed = np.r_[rng.uniform(0.1, 0.2, 30), 1.0], np.r_[np.full(30, 0.05), 0.03]
+    came = believed + np.r_[0.3 * (held[:30] - 0.15), 0.01]
+    value = steady(believed, came, np.full(31, 0.012), held, APART)
+    assert abs(value[-1] - came[-1]) <= 0.012
+    assert np.abs(value - came).max() <= 0.012 + 1e-12

@@ -73,5 +73,5 @@ def test_the_first_rounds_are_those_of_lightgbm(classes):
     outputs = len(trees.root) // 6
     for rounds in (1, 4, 6):
         expected = model.predict(X, raw_score=True, num_iteration=rounds)
-        scores = trees.first(rounds * outputs).scores(X, np.ones(X.shape, bool), classes)
+        scores = trees.part(0, rounds * outputs).scores(X, np.ones(X.shape, bool), classes)
         assert np.allclose(scores[:, 1] if classes == 2 else scores, expected, atol=1e-5)

@@ -160,6 +160,12 @@ def test_a_slow_machine_ends_in_time_and_says_so(clock, monkeypatch, limit, each
     assert result.doubt.startswith("the training reached ")
 
 
+def test_classes_are_counted_however_short_the_time(clock):
+    result = run(support.problem_of(150), support.problem_of(50, 1), None, QUICK, 0, time_limit=0.01)
+    assert result.targeted
+    assert {point.class_weights for point in result.targeted} == {None}
+
+
 def test_a_complete_training_says_so_whatever_its_limit(clock):
     result = run(support.problem_of(90), support.problem_of(30, 1), None, QUICK, 0, time_limit=6000.0)
     assert result.stopped == "end of the schedule"

@@ -44,7 +44,7 @@ def _parts(X, y, known, loss, prices, missing):
     encoding, classes = Encoding.fit(X), np.unique(y).tolist()
     schema = schema_of(encoding, classes, CostSpec(**prices))
     if missing == INFORMATIVE:
-        encoding, schema = telling(encoding, schema, encoding.transform(X), True)
+        encoding, schema = telling(encoding, schema, [encoding.transform(X)], True)
     values = encoding.transform(X)
     problem = Problem.build(schema, values, y, known=known_at_start(schema, values, [tuple(known) or None]), loss=loss)
     facts = {

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-from askwise.cli import scoring
 from askwise.errors import InputError
 from askwise.tables.frames import TableView
 from askwise.tables.reading import read_cells, read_header, read_table
@@ -124,16 +123,18 @@ def test_parquet(tmp_path):
 @pytest.mark.parametrize("lacks", [b'"name"', b'"pandas_type"', b'"columns"'])
 def test_a_parquet_file_whose_description_is_damaged_is_refused_in_a_sentence(lacks, tmp_path):
     import pyarrow
-    from pyarrow import parquet
+    from pyarrow.parquet import write_table
+
+    from askwise.tables.parquet import frames
 
     whole = pyarrow.Table.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}, index=[5, 9]))
     said = {b"pandas": whole.schema.metadata[b"pandas"].replace(lacks, lacks.upper())}
-    parquet.write_table(whole.replace_schema_metadata(said), tmp_path / "bad.parquet")
+    write_table(whole.replace_schema_metadata(said), tmp_path / "bad.parquet")
     for read in (read_table, read_header, read_cells):
         with pytest.raises(InputError, match=r"'bad.parquet' cannot be read as a table: it is damaged"):
             read(tmp_path / "bad.parquet")
     with pytest.raises(InputError, match=r"'bad.parquet' cannot be read as a table: it is damaged"):
-        list(scoring._frames(scoring.parts_of(tmp_path / "bad.parquet")[0], ["a"]))
+        list(frames(tmp_path / "bad.parquet", ["a"]))
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def test_with_a_limit_the_line_says_how_much_of_it_is_over(clock: SimpleNamespac
         progress(record(10 * seconds))
     progress.end()
     assert clock.err.getvalue().splitlines() == [
-        "12 s of about 1 min 00 s: right in 93.1 % of held-out cases at a mean cost of 14.20 dollars (step 120)",
-        "25 s of about 1 min 00 s: right in 93.1 % of held-out cases at a mean cost of 14.20 dollars (step 250)",
+        "12 s of about 1 min 00 s: right in 93.1 % of held-out cases at a mean cost of 14.20 dollars",
+        "25 s of about 1 min 00 s: right in 93.1 % of held-out cases at a mean cost of 14.20 dollars",
     ]
 
 
@@ -94,12 +94,12 @@ def test_on_a_terminal_it_is_one_line_that_fits(clock: SimpleNamespace, monkeypa
 ], ids=["paper", "family"])  # fmt: skip
 def test_both_algorithms_tell_time_accuracy_and_cost(settings: dict, clock: SimpleNamespace) -> None:
     classifier(verbose=1, unit="€", **settings).fit(*patients(120, holes=False))
-    said = clock.err.getvalue().splitlines()
+    said = [line for line in clock.err.getvalue().splitlines() if "learning the classes" not in line]
     assert len(said) > 1
     for line in said:
         assert line.startswith("0 s of about 0 s: right in ")
         assert "held-out cases at a mean cost of " in line
-        assert " € (step " in line
+        assert line.endswith(" €")  # how many steps that were says nothing to a user
 
 
 def test_a_stack_says_what_it_is_doing_before_it_can_be_measured(clock: SimpleNamespace) -> None:

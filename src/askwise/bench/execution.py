@@ -21,6 +21,7 @@ from askwise.bench.task import PARTS, Task
 from askwise.core.policy import Policy, decide_at_once
 from askwise.core.problem import Problem
 from askwise.errors import AskwiseError, InputError
+from askwise.evaluation import evaluate
 from askwise.tables.splits import Split
 
 Learn = Callable[[Problem, Problem], list[Policy]]
@@ -62,20 +63,21 @@ def figures_of(task: Task, learn: Learn, parts: Split) -> Row:
     whole = task.budget is None  # frontier, which begins with deciding at once
     policies = [decide_at_once(train), *policies] if whole else policies
     problems = validation.with_loss(train.loss), parts.test.with_loss(train.loss)
-    held_out, test = ([metrics.figures(policy, problem, task.cap) for policy in policies] for problem in problems)
-    measured = [policy.measured or figures.measure for policy, figures in zip(policies, held_out, strict=True)]
+    # what says itself what was measured of it has learned from validation rows, too, so that these tell nothing more
+    held_out = [policy.measured or evaluate(policy, problems[0], task.cap).measure for policy in policies]
+    test = [metrics.figures(policy, problems[1], task.cap) for policy in policies]
+    first = int(whole)
     row: Row = {
         "minutes_taken": round(taken, 4),
         **{f"n_{name}": len(part) for name, part in zip(PARTS, (train, *problems), strict=True)},
         "total": total,
         "loss_scale": train.loss_scale,
         "columns": list(metrics.COLUMNS),
-        **{name: [f.means for f in (of[1:] if whole else of)] for name, of in (("validation", held_out), ("test", test))},
+        "validation": [[m.cost, m.loss, m.accuracy] for m in held_out[first:]],
+        "test": [f.means for f in test[first:]],
     }
-    if any(policy.measured for policy in policies):  # it has learned from validation rows too
-        row["out_of_fold"] = [[m.cost, m.loss, m.accuracy, m.n] for m in (measured[1:] if whole else measured)]
     if whole:
-        return row | metrics.frontier(measured, test, train.loss_scale, total, task.accuracy_at, task.cost_at)
+        return row | metrics.frontier(held_out, test, train.loss_scale, total, task.accuracy_at, task.cost_at)
     return row | metrics.single(test[0], train.loss_scale)
 
 

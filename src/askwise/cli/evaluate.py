@@ -6,14 +6,18 @@ import argparse
 import json
 import warnings
 
+import numpy as np
+
 from askwise.cli.options import LabelledCases, cases_of, model_of, test_file_of
 from askwise.core.arrays import Ints
+from askwise.core.sampling import some_rows
 from askwise.errors import Doubt, InputError
 from askwise.evaluation import Report
 from askwise.facade import Model
 from askwise.reports import by_class
 from askwise.reports.model_report import MeasuredOn, lines_of, lottery, measured
 from askwise.reports.promises import borne_out, for_machines
+from askwise.tables import stored
 
 
 def run(options: argparse.Namespace) -> None:
@@ -21,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     _check_target(model, options)
     report = _report_of(model, cases_of(options, part="test", as_written=model.encoding.text))
     if options.json:
-        print(json.dumps(for_machines(model, report)))
+        print(json.dumps(for_machines(model, report, "test")))
     else:
         by_lot = lottery(model)
         print(lines_of(measured(model, report)), *([by_lot] if by_lot else []), *borne_out(model, report), sep="\n")
@@ -60,11 +64,14 @@ def on_test_cases(model: Model, options: argparse.Namespace) -> MeasuredOn | Non
 
 def on_validation_cases(model: Model, cases: LabelledCases, rows: Ints) -> MeasuredOn:
     """What it does on those rows of one's own file that the fit kept apart to choose by."""
-    few = not len(rows)
+    few, large = not len(rows), isinstance(cases.X, stored.StoredTable)
+    rows = np.arange(len(cases.y)) if few else rows
+    shown = rows[some_rows(len(rows), stored.SETTINGS.shown_rows if large else 0, 0)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Doubt)  # the fit has said what is odd about its rows
-        report = _report_of(model, cases if few else cases.take(rows))
+        report = _report_of(model, cases if few and not large else cases.take(shown))
+    of_all = f" of {len(rows):,}" if len(shown) < len(rows) else ""
     words = "validation cases, which the fit kept apart and chose by"
     if few:
         words = "cases that it was trained on, since there were too few to keep some apart"
-    return MeasuredOn(report, f"{len(report.truth):,} {words}", "validation")
+    return MeasuredOn(report, f"{len(report.truth):,}{of_all} {words}", "validation")

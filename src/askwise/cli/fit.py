@@ -87,6 +87,7 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.restarts != 1 and options.resume:
         raise InputError("--resume continues one training, so it cannot be combined with --restarts")
     check_processes(options.processes)
+    check_processes(options.threads, "--threads")
     check_drawable()
 
 
@@ -155,7 +156,7 @@ def _report(options: argparse.Namespace, model: Model, out: Path, on: list[Measu
     files = write_report(model, out, on)
     if options.json:
         measures: dict[str, Any] = {"test": None, "validation": None, "out_of_fold": None}
-        measures |= {each.kind: for_machines(model, each.report) for each in on}
+        measures |= {each.kind: for_machines(model, each.report, each.kind) for each in on}
         print(json.dumps({"model": str(out), "files": [str(f) for f in files], **card(model), **measures}))
         return
     compared = comparison_table(model)
@@ -193,9 +194,12 @@ def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, A
         "algorithm": options.algorithm,
         "random_state": options.seed,
         "n_jobs": options.processes,
+        "threads": options.threads,
         "engine": options.engine,
         "unit": options.unit or ("dollars" if options.data == "thyroid" else ""),
         "scaling": cases.scaling,
+        "shape": _sizes(options.shape, "--shape", "28x28, or 32x32x3 with colours"),
+        "patch": _sizes(options.patch, "--patch", "4 or 4x4"),
         "loss": options.loss if file is None else read_loss(file, np.unique(cases.y).tolist(), list(spec.decisions)),
         "known": names(options.known),
         "missing": options.missing,
@@ -203,6 +207,17 @@ def parameters(options: argparse.Namespace, cases: LabelledCases) -> dict[str, A
         "external": external,
         **vars(spec),
     }
+
+
+def _sizes(text: str | None, option: str, example: str) -> tuple[int, ...] | int | None:
+    """Whole numbers with an x between them; one alone as a number."""
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise InputError(f"{option} is {text!r}; it must be whole numbers such as {example}")
+    sizes = tuple(map(int, parts))
+    return sizes if len(sizes) > 1 else sizes[0]
 
 
 def _loss_file(options: argparse.Namespace) -> Path | None:

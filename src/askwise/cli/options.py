@@ -12,30 +12,69 @@ from typing import Any
 import numpy as np
 
 from askwise.core.arrays import Array, Ints
-from askwise.core.budget import AverageBudget, Budget, HardBudget, Tradeoff
+from askwise.core.budget import AverageBudget, Budget, ClassWeights, HardBudget, Tradeoff
 from askwise.core.cost_spec import CostSpec
+from askwise.core.target import OF_A_CLASS, SHARES, target
 from askwise.datasets.named import raw
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.facade import Model, load
 from askwise.tables.frames import TableView
 from askwise.tables.read_options import OPTIONS, RECOGNISED, ReadOptions
 from askwise.tables.reading import errors_name_lines, read_table
+from askwise.tables.stored import StoredTable, table_at
 from askwise.texts import split
 
 
 def budget_of(options: argparse.Namespace) -> Budget:
     """All constraints that are given, together."""
-    budget, more = Budget(), dict[str, Any]()
-    for name in ("mixing", "confidence"):
-        if getattr(options, name) is not None:
-            more[name] = getattr(options, name)
-    if more and options.average_budget is None:
-        raise InputError(f"--{next(iter(more))} is about an average budget; give --average-budget too")
+    budget = Budget()
+    more = {name: value for name in ("mixing", "confidence") if (value := getattr(options, name)) is not None}
+    figures = [*_figures(options.at_least, "--at-least", SHARES), *_figures(options.at_most, "--at-most", ("loss",))]
+    if "mixing" in more and options.average_budget is None:
+        raise InputError("--mixing is about an average budget; give --average-budget too")
+    if "confidence" in more and options.average_budget is None and not figures:
+        raise InputError("--confidence is about an average budget or a target; give --average-budget or --at-least too")
     if options.average_budget is not None:
         budget = AverageBudget(options.average_budget, **more)
     for kind, amount in ((HardBudget, options.hard_budget), (Tradeoff, options.tradeoff)):
         budget = budget if amount is None else budget & kind(amount)
-    return budget
+    for figure, of, value in figures:
+        budget &= Budget(targets=(target(figure, value, of, options.confidence),))
+    weights = dict[str, float]()
+    for name, weight in _pairs(options.weigh, "--weigh", "CLASS=5"):
+        if name in weights:
+            raise InputError(f"--weigh {name}={weight} sets the weight of {name!r} twice; set it once")
+        weights[name] = _number(weight, "--weigh", f"{name}={weight}")
+    return budget & ClassWeights(weights) if weights else budget
+
+
+def _figures(texts: Sequence[str] | None, option: str, known: Sequence[str]) -> list[tuple[str, str | None, float]]:
+    """Figures, their classes and values: accuracy=0.9 or recall:ill=0.97."""
+    shares = []
+    for name, value in _pairs(texts, option, f"{known[0]}=0.9"):
+        figure, colon, of = name.partition(":")
+        if figure not in known:
+            raise InputError(f"{option} {name}={value} is about {figure!r}; {did_you_mean(figure, known)}")
+        if (figure in OF_A_CLASS) != bool(colon and of):
+            right = f"{figure}:CLASS={value}" if figure in OF_A_CLASS else f"{figure}={value}"
+            raise InputError(f"{option} {name}={value} cannot be read; write {option} {right}")
+        shares.append((figure, of or None, _number(value, option, f"{name}={value}")))
+    return shares
+
+
+def _pairs(texts: Sequence[str] | None, option: str, right: str) -> list[tuple[str, str]]:
+    """Names and values; a name may have a = of its own."""
+    for text in texts or ():
+        if "=" not in text:
+            raise InputError(f"{option} {text} has no value; write it like {option} {right}")
+    return [(name, value) for name, _, value in (text.rpartition("=") for text in texts or ())]
+
+
+def _number(text: str, option: str, whole: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{option} {whole} ends in {text!r}, which is not a number") from None
 
 
 def model_of(options: argparse.Namespace) -> Model:
@@ -73,7 +112,8 @@ class LabelledCases:
 
     def take(self, rows: Ints) -> LabelledCases:
         """Some of them, without their names and lines."""
-        return LabelledCases(self.X.iloc[rows], self.y[rows])
+        table = self.X.take(rows) if isinstance(self.X, StoredTable) else self.X.iloc[rows]
+        return LabelledCases(table, self.y[rows])
 
 
 def cases_of(options: argparse.Namespace, part: str, as_written: Sequence[str] = ()) -> LabelledCases:
@@ -102,7 +142,8 @@ def _from_named_set(options: argparse.Namespace, part: str) -> LabelledCases:
 
 def _from_file(options: argparse.Namespace, file: Path, part: str, as_written: Sequence[str]) -> LabelledCases:
     read_options, target = reading_of(options), options.target
-    table = read_table(file, [*as_written, options.ids], read_options)
+    read = table_at if part == "train" else read_table
+    table = read(file, [*as_written, options.ids], read_options)
     if target is None:
         raise InputError(f"name the column of {file.name!r} that holds the class: --target COLUMN")
     columns = TableView(table).names

@@ -68,7 +68,7 @@ def flag(name: str, words: str) -> Option:
 
 
 def limit(field: Field[Any]) -> Option:
-    words = f"{field.metadata['words']} (default: {field.default:g})"
+    words = f"{field.metadata['words']} (default: {str(field.default).removesuffix('.0')})"
     return number(f"--{field.name.replace('_', '-')}", "N", words, field.default, type(field.default))
 
 
@@ -87,10 +87,15 @@ CASES = [
 MIXING = "whether one of two policies may be drawn for each case (default: only where that is clearly better than any single one)"
 BUDGET = [
     text("--average-budget", "B", "mean cost per case"),
-    number("--confidence", "P", "probability with which cases cost no more than that on average, such as 0.95", None, float),
+    number("--confidence", "P", "probability with which average budget and targets are kept, such as 0.95", None, float),
     ("--mixing", {"action": argparse.BooleanOptionalAction, "help": MIXING}),
     text("--hard-budget", "B", "the most that any case may cost"),
     text("--tradeoff", "LAM", "loss per unit of cost"),
+    text(
+        "--at-least", "FIGURE=SHARE", "to be reached: accuracy=0.95, recall:CLASS=0.97 or specificity:CLASS=0.9", action="append"
+    ),
+    text("--at-most", "loss=LOSS", "to be reached: a mean loss of no more than this", action="append"),
+    text("--weigh", "CLASS=WEIGHT", "mistakes about this class count so many times as much", action="append"),
 ]
 ENGINE = "local (default), dask for a cluster on this machine, or dask://HOST:PORT"
 IDS_THERE = text("--ids", "COLUMN", "column of that file with the names of the cases")
@@ -110,6 +115,8 @@ FIT = [
     text("--missing", None, MISSING, choices=["blind", "informative"], default="blind"),
     text("--categorical", "NAMES", "columns of numbers that are only codes, separated by commas"),
     text("--ignore", "NAMES", "columns to leave out, separated by commas"),
+    text("--shape", "HxW", "the columns are the pixels of pictures of this height and width, row by row; HxWx3 with colours"),
+    text("--patch", "N", "with --shape: patches of N x N pixels, or of another HxW, are one test each (default: each pixel)"),
     text("--ids", "COLUMN", "column with the names of the cases; it is not a test"),
     text("--external", "COLUMN", "column with the answers of a classifier you already have"),
     text("--external-needs", "NAMES", "tests it needs, separated by commas (default: all)"),
@@ -118,6 +125,7 @@ FIT = [
     number("--seed", None, None, 0),
     text("--time-limit", "TIME", "for each training: 90, 90s, 5m, 1h (default: by the size of the data)"),
     number("--processes", "N", "processes of this machine for the members of a stack (default: as many as pay)", None),
+    number("--threads", "N", "threads with which networks learn (default: as many as pay, on cores that are free)", None),
     text("--engine", "ENGINE", f"where members of a stack are fitted: {ENGINE}", default="local"),
     flag("--resume", "continue an interrupted fit with the same --out"),
     text("--unit", None, "unit of the costs, for display", default=""),
@@ -166,6 +174,7 @@ SERVE = [
     number("--port", None, "0 picks a free one (default: 8000)", 8000),
     text("--token", None, "what clients must send; better in the variable ASKWISE_TOKEN, where others cannot see it"),
     text("--trusted-proxy", "ADDRESS", PROXY, action="append", default=[]),
+    number("--workers", "N", "processes that answer on the one port, one for each core that it may use (default: 1)", 1),
     flag("--log-values", "write the values of cases into the log"),
     flag("--echo", "also answer /api/echo, a baseline for load tests"),
     *map(limit, fields(Limits)),
@@ -220,7 +229,10 @@ files:
   --derived  CSV with the columns test,sources        (separated by ;)
   --reveals  CSV with the columns test,columns        (separated by ;)
   --decisions  CSV with the columns decision,cost     (decisions that are not classes; --loss has a column for each)
-  --loss     CSV: first column the true class, then one column per decision""",
+  --loss     CSV: first column the true class, then one column per decision
+
+a Parquet file of more than 50,000,000 cells is read part by part, with the same result: encoded rows go to the folder for
+temporary files (TMPDIR), and all of them are learned from""",
     "predict": """examples:
   askwise predict model.askwise cases.csv --out decisions.csv
   askwise predict model.askwise cases.csv --ids patient --average-budget 8 --json

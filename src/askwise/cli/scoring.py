@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,16 +11,14 @@ from typing import Any
 
 from askwise import cluster
 from askwise.cli.options import ids_of
-from askwise.core.parameters import check_distinct
 from askwise.errors import InputError, RowError
 from askwise.facade import Model, load
 from askwise.model.file import as_bytes
 from askwise.tables.external import Recorded
+from askwise.tables.parquet import frames, opened
 from askwise.tables.read_options import OPTIONS, ReadOptions
-from askwise.tables.reading import errors_name_lines, read_table, unreadable
+from askwise.tables.reading import errors_name_lines, read_table
 from askwise.texts import joined, split
-
-BATCH = 65_536  # rows that are decided at a time
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def parts_of(cases: Path) -> list[Part] | None:
         return None
     parts: list[Part] = []
     for file in files:
-        with _opened(file) as parquet:
+        with opened(file) as parquet:
             sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
         parts += [Part(str(file.resolve()), i, sum(sizes[:i])) for i, rows in enumerate(sizes) if rows]
     if not parts:
@@ -81,45 +78,17 @@ def parts_of(cases: Path) -> list[Part] | None:
     return parts
 
 
-@contextmanager
-def _opened(file: Path) -> Iterator[Any]:
-    """A Parquet file, whose errors are told in one sentence."""
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError("reading Parquet needs pyarrow; install 'askwise[tables]'") from None
-    try:
-        # through a small buffer: otherwise a whole row group is read at once
-        with parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as opened:
-            yield opened
-    except InputError:
-        raise
-    except Exception as error:
-        raise unreadable(file, error) from None
-
-
 def scored(model: Model, part: Part, ids: str | None) -> Iterator[Any]:
     """The decisions for a part, some rows at a time. Only columns that the model needs are read."""
     needed = [*model.encoding.columns, *([model.external.column] if isinstance(model.external, Recorded) else [])]
     needed += [ids] if ids is not None and ids not in needed else []
     first = part.first
-    for frame in _frames(part, needed):
+    for frame in frames(Path(part.file), needed, [part.group]):
         try:
             yield decided(model, frame, ids)
         except RowError as error:
             raise error.at(f"row {first + error.row + 1} of {Path(part.file).name!r}") from None
         first += len(frame)
-
-
-def _frames(part: Part, needed: list[str]) -> Iterator[Any]:
-    """The rows of a part, some at a time. Only reading is done here, so that whatever goes wrong is the file's fault."""
-    with _opened(Path(part.file)) as parquet:
-        names = parquet.schema_arrow.names
-        check_distinct(names, "column")
-        # where one is missing, the whole table is looked at to say what was meant
-        columns = needed if set(needed) <= set(names) else None
-        for batch in parquet.iter_batches(BATCH, row_groups=[part.group], columns=columns, use_threads=False):
-            yield batch.to_pandas().reset_index(drop=True)
 
 
 def _on_cluster(model: Model, parts: list[Part], ids: str | None, engine: str) -> Iterator[Any]:

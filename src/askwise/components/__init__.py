@@ -10,6 +10,7 @@
 - networks: layers, inputs and averaged weights of torch networks
 - pace: how long networks learn, and how the best of them are kept
 - numpy_layers: linear layers in NumPy
-- encoders: encoders of the user's own
+- encoders: encoders of the user's own, and one for pictures
+- pictures: convolutions that see pictures, as data
 - subset_classifier: a classifier of any set of tests, and the policy that picks one test after the other
 """

@@ -28,6 +28,7 @@ class BoostingSettings:
 
 
 SETTINGS = BoostingSettings()
+MOST_RATE = 0.3  # learning rate, however few rounds there are
 
 
 def lightgbm() -> Any:
@@ -89,7 +90,7 @@ def boost(
     """A classifier from (X, y, weights), stopped where the validation rows are predicted best, unless it `keeps_all` its rounds.
 
     It fits into its seconds: the first rounds are timed, and the more rounds there is time for, the smaller the learning rate.
-    With a number of `rounds` given, nothing is timed, but after its seconds it stops; `rate` is the learning rate then.
+    With a number of `rounds` given there are no more than these, with `rate` as the learning rate, or fewer with a larger one.
     """
     library, began = lightgbm(), time.monotonic()
     X, y, weight = train
@@ -100,6 +101,7 @@ def boost(
     model.add_valid(library.Dataset(Xv, yv, weight=wv, reference=data), "validation")
     built = time.monotonic()
     best, at, done, most, patience = np.inf, 0, 0, rounds or SETTINGS.fewest_rounds, max(20, round(3 / rate))
+    reached = 1.0
     curve: list[float] = []
     while done < most:
         stuck = model.update()
@@ -107,24 +109,26 @@ def boost(
         curve.append(now := model.eval_valid()[0][2])
         if now < best - 1e-7:
             best, at = now, done
-        if done == 3 and rounds is None:
-            fits = (seconds - (built - began)) * 3 / (time.monotonic() - built)
-            most = int(np.clip(fits, SETTINGS.fewest_rounds, SETTINGS.most_rounds))
-            rate = _rate(most)
-            patience = max(20, round(3 / rate))
-            model.reset_parameter({"learning_rate": rate})
+        if done == 3:
+            fits = (seconds - (built - began)) * 3 / max(time.monotonic() - built, 1e-9)
+            if rounds is None or fits < rounds:
+                most = int(np.clip(fits, min(SETTINGS.fewest_rounds, rounds or SETTINGS.fewest_rounds), SETTINGS.most_rounds))
+                reached = 1.0 if rounds is None else most / rounds
+                rate = _rate(most) if rounds is None else min(rate / reached, max(rate, MOST_RATE))
+                patience = max(20, round(3 / rate))
+                model.reset_parameter({"learning_rate": rate})
         if stuck or done - at > patience:
-            most = done  # more would not help
+            most, reached = done, 1.0  # more would not help
         elif done >= SETTINGS.fewest_rounds and time.monotonic() - began > 1.2 * seconds:
             break
     per_round = (time.monotonic() - built) / done
     # a copy of the rounds that are kept, without the data
     small = library.Booster(model_str=model.model_to_string(num_iteration=done if keeps_all else max(at, 1)))
-    return Fitted(small, float(best), per_round, done / most, tuple(curve))
+    return Fitted(small, float(best), per_round, reached * done / most, tuple(curve))
 
 
 def _rate(rounds: int) -> float:
-    return float(np.clip(40 / rounds, 0.02, 0.3))
+    return float(np.clip(40 / rounds, 0.02, MOST_RATE))
 
 
 @dataclass(frozen=True, eq=False)

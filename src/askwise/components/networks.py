@@ -40,13 +40,26 @@ def soft_update(target: nn.Module, network: nn.Module, rho: float) -> None:
         buffer.copy_(latest)
 
 
-def gumbel_perturbed(logits: Tensor, legal: Tensor, uniform: Tensor, never: float = -1e9) -> Tensor:
+def gumbel_perturbed(logits: Tensor, legal: Tensor, uniform: Floats, never: float = -1e9) -> Tensor:
     """u_i - log(-log U_i), and `never` for what is not legal: its largest entry is a draw from softmax(u) over what is legal.
+
+    U: uniform, shaped like the logits, in NumPy, which takes logarithms of single precision several times as fast.
 
     Family: F17
     """
-    noise = -torch.log(-torch.log(uniform.clamp(1e-9, 1 - 1e-6)))
-    return (logits + noise).masked_fill(~legal, never)
+    noise = np.log(np.clip(uniform, np.float32(1e-9), np.float32(1 - 1e-6)))
+    noise = np.log(np.negative(noise, out=noise), out=noise)
+    return (logits - torch.from_numpy(noise).to(logits.device)).masked_fill(~legal, never)
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    """log softmax(z); B, K. Class by class over all cases: along a few classes torch computes one case at a time."""
+    return logits.t().contiguous().log_softmax(0).t()
+
+
+def array(tensor: Tensor) -> Any:
+    """A tensor in NumPy, wherever it lives."""
+    return tensor.detach().cpu().numpy()
 
 
 def weights_of(network: nn.Module) -> Weights:

@@ -24,7 +24,7 @@ def linears(weights: Mapping[str, Array], name: str, dtype: Any) -> list[Linear]
 
 
 def relu_layers(x: Array, layers: Iterable[Linear]) -> Array:
-    """B, W: fully connected layers, each followed by a ReLU."""
+    """B, W: fully connected layers, each followed by a ReLU; or M, B, W: those of M networks."""
     for matrix, bias in layers:
         x = x @ matrix
         x += bias
@@ -41,15 +41,28 @@ class AveragedNetworks:
         (first, bias), *others = layers
         self.first = np.ascontiguousarray(first.transpose(1, 0, 2).reshape(first.shape[1], -1)), bias.reshape(-1)
         *between, (last, last_bias) = others
-        self.between = [[(matrix[m], bias[m, 0]) for matrix, bias in between] for m in range(len(first))]
+        self.members, self.between = len(first), between
         self.last = last.reshape(-1, last.shape[2]) / len(first), last_bias.mean((0, 1))
 
-    def __call__(self, inputs: Any, used: Array | None = None) -> Any:
-        """B, outputs. used: the only inputs that count, if not all do. Few operations, since with one case each takes the time of
-        a call."""
+    def __call__(self, inputs: Any) -> Any:
+        """B, outputs."""
+        return self.after(self.begun(inputs))
+
+    def begun(self, inputs: Any, used: Array | None = None) -> Any:
+        """B, M W: the first layer, before its ReLU. used: the only inputs that count, if not all do."""
         matrix, bias = self.first
-        hidden = inputs @ matrix if used is None else inputs.take(used, 1) @ matrix.take(used, 0)
-        hidden, width = np.maximum(hidden + bias, 0), len(bias) // len(self.between)
-        own = [relu_layers(hidden[:, m * width : (m + 1) * width], layers) for m, layers in enumerate(self.between)]
+        return (inputs @ matrix if used is None else inputs.take(used, 1) @ matrix.take(used, 0)) + bias
+
+    def after(self, begun: Any) -> Any:
+        """B, outputs, from the first layer. Few operations, since with one case each takes the time of a call."""
+        hidden, M = np.maximum(begun, 0), self.members
+        width = len(self.first[1]) // M
+        if hidden.shape[0] == 1:  # all networks in one call, which with many cases would have to move them first
+            joined = relu_layers(hidden.reshape(M, 1, width), self.between).reshape(1, -1)
+        else:
+            own = [[(matrix[m], bias[m, 0]) for matrix, bias in self.between] for m in range(M)]
+            joined = np.concatenate(
+                [relu_layers(hidden[:, m * width : (m + 1) * width], layers) for m, layers in enumerate(own)], 1
+            )
         matrix, bias = self.last
-        return np.concatenate(own, 1) @ matrix + bias
+        return joined @ matrix + bias

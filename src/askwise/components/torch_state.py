@@ -12,15 +12,21 @@ import torch
 @contextmanager
 def own_torch(seed: int, threads: int | None = None) -> Iterator[None]:
     """Torch draws by this seed and uses so many threads, or as many as before."""
+    with own_threads(threads), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def own_threads(threads: int | None = None) -> Iterator[None]:
+    """Torch uses so many threads, or as many as before. However many it uses in the end, it goes back to those."""
     before = torch.get_num_threads()
     if threads is not None:
         torch.set_num_threads(threads)
     try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield
+        yield
     finally:
-        if threads is not None:
+        if torch.get_num_threads() != before:
             torch.set_num_threads(before)
 
 

@@ -12,6 +12,7 @@ losses: what mistakes cost, and how much rows and classes count
 sampling: draws of rows, of sets of tests, and for cases
 schema: what is decided and what can be bought
 problem: the rows that are decided or learned from, and how decisions are judged
+target: what has to be reached
 budget: what may be spent
 cases: cases in progress; what a policy may see of them, and what may be done
 measures: what a policy came to on some cases

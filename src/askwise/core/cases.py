@@ -28,6 +28,7 @@ class State(NamedTuple):
     key: NDArray[np.uint64]  # B: identifies the case, for draws that stay the same along its episode
     left: Doubles | None = None  # B: money left of the hard budget; None when there is none
     test_cost: Doubles | None = None  # B, F: what each test would cost now; None where nobody was told
+    place: Ints | None = None  # B: the number of each case in a rollout, in which its tests only become more; None elsewhere
 
     @property
     def rows(self) -> Ints:
@@ -48,6 +49,7 @@ class Cases:
     row: Ints  # B
     mask: Bools  # B, F
     cap: int | Ints | None
+    place: Ints | None = None  # B: see `State`
 
     @classmethod
     def start(cls, problem: Problem, row: Ints, cap: int | Ints | None) -> Cases:
@@ -62,7 +64,7 @@ class Cases:
         Paper: section 3.2, observation
         """
         left = None if self.cap is None else self.problem.schema.costs.money(self.left())
-        return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row], left, self.test_cost())
+        return State(self.values(), self.mask, self.legal(), self.problem.keys[self.row], left, self.test_cost(), self.place)
 
     def values(self) -> Floats:
         """B, C: x ⊙ m."""
@@ -96,10 +98,11 @@ class Cases:
             there = schema.costs.obtainable(self.problem.available[self.row], self.mask)
             tests &= there
         if self.cap is not None:
-            known = self._known()
-            left = self.left()
-            paid = schema.costs.paid(self.mask, known)
-            tests &= schema.costs.marginal(paid) <= left[:, None]
+            left, known = self.left(), self._known()
+            if schema.costs.plain and known is None:
+                tests &= schema.costs.own <= left[:, None]
+            else:
+                tests &= schema.costs.marginal(schema.costs.paid(self.mask, known)) <= left[:, None]
             if schema.costs.decisions.any():
                 legal[:, schema.n_classes : schema.n_decisions] = schema.costs.decisions <= np.maximum(left, 0)[:, None]
         if schema.external_needs is not None:
@@ -107,7 +110,7 @@ class Cases:
             if there is not None:
                 ask &= (there | self.mask | ~schema.external_needs).all(1)
             if self.cap is not None:
-                ask &= schema.costs.bill(paid, self._external_needs()) <= left
+                ask &= schema.costs.bill(schema.costs.paid(self.mask, known), self._external_needs()) <= left
             legal[:, schema.n_decisions] = ask
         return legal
 
@@ -214,7 +217,8 @@ class Cases:
     def keep(self, which: Array) -> Cases:
         """Only some of the cases."""
         cap = self.cap[which] if isinstance(self.cap, np.ndarray) else self.cap
-        return Cases(self.problem, self.row[which], self.mask[which], cap)
+        place = None if self.place is None else self.place[which]
+        return Cases(self.problem, self.row[which], self.mask[which], cap, place)
 
     def left(self) -> Ints:
         """B: what the hard budget still allows, in units."""

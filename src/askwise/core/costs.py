@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askwise.core.arrays import Bools, Doubles, Ints
+from askwise.core.arrays import Bools, Doubles, Floats, Ints
 from askwise.core.cost_spec import CostSpec
 from askwise.errors import InputError, did_you_mean, quoted
 
@@ -28,6 +28,7 @@ from askwise.errors import InputError, did_you_mean, quoted
 LEAST, MOST = Fraction(1, 10**12), Fraction(10**15)
 AMOUNTS = "from 1e-12 to 1e15"
 DECIMALS = 30
+EXACT = 2**24  # sums of whole numbers below this are exact in single precision, and much faster than in whole numbers
 COUNTED = 2**62  # units; more of them, or more of them to one, are not counted in whole numbers of 64 bits
 _LONGEST = 80  # characters: room for every such amount, also as a ratio
 
@@ -142,7 +143,7 @@ class CostFunction:
         """What a case may cost at most, in units: all tests, and the dearest decision."""
         return self.total + int(self.decisions.max(initial=0))
 
-    @property
+    @cached_property
     def alone(self) -> Ints:
         """F: what each test costs when nothing has been paid."""
         alone: Ints = self.marginal(self.paid(np.zeros((1, len(self.own)), bool)))[0]
@@ -181,8 +182,7 @@ class CostFunction:
     def _opened(self, carried_out: Bools) -> Bools:
         if not self.member.shape[1]:
             return np.zeros((len(carried_out), 0), bool)
-        with np.errstate(invalid="ignore"):  # some BLAS kernels raise the flag for numbers that are all 0 or 1
-            opened: Bools = carried_out.astype(np.float32) @ self.member.astype(np.float32) > 0
+        opened: Bools = _sums(carried_out, self.member) > 0
         return opened
 
     def marginal(self, paid: Paid) -> Ints:
@@ -207,10 +207,19 @@ class CostFunction:
     def cost(self, mask: Bools, known: Bools | None = None) -> Ints:
         """B: cost(S) of each row of `mask`, where `known` tests were there from the start."""
         if self.plain:
-            simple: Ints = (mask if known is None else mask & ~known) @ self.own
+            paid = mask if known is None else mask & ~known
+            if self.total < EXACT:
+                return _sums(paid, self.own).astype(np.int64)
+            simple: Ints = paid @ self.own
             return simple
         none = np.zeros_like(mask) if known is None else known
         return self.bill(Paid(none, np.zeros((len(mask), len(self.setup)), bool)), mask)
+
+
+def _sums(chosen: Bools, amounts: Ints | Bools) -> Floats:
+    """The product of the two in single precision. Not `@`: it warns of flags that some BLAS kernels raise for whole numbers."""
+    product: Floats = np.dot(chosen.astype(np.float32), amounts.astype(np.float32))
+    return product
 
 
 def _position(name: str, tests: dict[str, int], where: str) -> int:

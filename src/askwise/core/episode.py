@@ -100,6 +100,7 @@ def _rollout(problem: Problem, policy: Policy, cap: int | None, rows: Ints, beli
     n, schema, judged = len(rows), problem.schema, problem.rule is not None and problem.y is not None
     belief = np.empty((n, schema.n_classes)) if beliefs or judged else None
     cases, index = Cases.start(problem, rows, cap), np.arange(n)
+    cases.place, policy = index, policy.following(n)
     mask, decision, loss = cases.mask.copy(), np.full(n, -1), np.zeros(n)
     who, what, how = [], [], []
     # a policy that buys the same for everybody need not be asked hundreds of times

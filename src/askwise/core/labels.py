@@ -45,6 +45,8 @@ def _of_one_type(labels: Array, what: str, right: str) -> Array:
     }
     first: dict[str, int] = {}
     values = labels.ravel().tolist()
+    if set(map(type, values)) == {str}:  # millions of them are not looked at one by one
+        return labels
     for row, value in enumerate(values):
         type_name = next((name for name, types in label_types.items() if isinstance(value, types)), None)
         if type_name is None:

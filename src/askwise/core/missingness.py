@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
-from askwise.core.arrays import Bools, Doubles
+from askwise.core.arrays import Bools, Doubles, Floats
 from askwise.core.problem import Problem
 
 
-def filled(problem: Problem, seed: int = 0) -> Problem:
+def filled(problem: Problem, seed: int = 0, copied: Callable[[Floats], Floats] = np.copy) -> Problem:
     """The same rows as if they were complete: what a row lacks it takes, test by test, from another row of its class, by lot.
 
     Neither of the simpler ways would do where gaps go with the class. Filled with their mean, gaps are known by this very value;
@@ -20,12 +21,13 @@ def filled(problem: Problem, seed: int = 0) -> Problem:
     keeps its share of the rows and its values, whatever is held. What two tests say together is learned from rows that have both,
     and else as if they had nothing to do with each other.
 
-    A test that no row of a class has is taken from any row; one that no row has at all stays 0 for all.
+    A test that no row of a class has is taken from any row; one that no row has at all stays 0 for all. `copied`: makes the copy
+    that is filled.
     """
     if problem.available is None:
         return problem
     rng, schema, y = np.random.default_rng(seed), problem.schema, np.asarray(problem.labelled().y)
-    X = problem.X.copy()
+    X = copied(problem.X)
     for test in np.flatnonzero(~problem.available.all(0)).tolist():
         has, columns = problem.available[:, test], np.flatnonzero(schema.owner == test)
         for k in range(schema.n_classes):

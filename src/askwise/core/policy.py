@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -61,6 +61,10 @@ class Policy(ABC):
         """Tests that it buys first, in this order, whatever it sees; None: it has no such order."""
         return None
 
+    def following(self, n: int) -> Policy:
+        """The same policy for one rollout of n cases: of each it may remember what it has computed, by `State.place`."""
+        return self
+
     @property
     def measured(self) -> Measure | None:
         """What its method measured of it on rows that it has not learned from. A method that also learns from validation rows
@@ -91,6 +95,10 @@ class ValueFunction(ABC):
     def fixed_order(self) -> Ints | None:
         """Tests that its values put before everything else, in this order; None: they depend on the state."""
         return None
+
+    def following(self, n: int) -> ValueFunction:
+        """The same for one rollout of n cases, see `Policy.following`."""
+        return self
 
     def coming(self, state: State) -> Bools | None:
         """B, F: which tests of the fixed order are still to come; None: it has no such order."""
@@ -136,6 +144,9 @@ class Greedy(Policy):
     @property
     def fixed_order(self) -> Ints | None:
         return self.value_function.fixed_order
+
+    def following(self, n: int) -> Greedy:
+        return replace(self, value_function=self.value_function.following(n))
 
     def belief(self, state: State) -> Array | None:
         return self.value_function.belief(state)
@@ -267,6 +278,9 @@ class Mixture(Policy):
         for arm, who in self.arms(state):
             action[who], probability[who] = arm.act(state.keep(who))
         return Choice(action, probability)
+
+    def following(self, n: int) -> Mixture:
+        return replace(self, first=self.first.following(n), second=self.second.following(n))
 
     def belief(self, state: State) -> Doubles | None:
         return self._by_arm(state, lambda arm, part: arm.belief(part))

@@ -109,13 +109,40 @@ class Problem:
         names = None if ids is None else np.asarray(ids)
         if names is not None and names.shape != (n,):
             raise InputError(f"the case ids have shape {names.shape}; there must be one for each of {n} rows")
-        draws = None if weight is None else row_weights(weight, labels, K, n)
-        weights = 1.0 if class_weight is None else class_weights(class_weight, labels, schema.classes, draws)
+        unjudged = cls(schema, data, labels, available, mask, np.zeros((0, 0)), None, answers, names, rule, believed)
+        return unjudged.judged(loss, class_weight, weight)
+
+    def judged(
+        self, loss: ArrayLike | str | None, class_weight: Mapping[Any, float] | str | None, weight: ArrayLike | str | None
+    ) -> Problem:
+        """The same rows with other losses and weights, which are as for `build`; the scoring rule stays."""
+        schema, rule = self.schema, self.rule
+        draws = None if weight is None else row_weights(weight, self.y, schema.n_classes, len(self))
+        weights = 1.0 if class_weight is None else class_weights(class_weight, self.y, schema.classes, draws)
         if rule is not None and schema.other_decisions:
             other = f"{schema.other_decisions[0]!r} is a decision that is not a class"
             raise InputError(f"the loss {rule!r} judges class probabilities, and {other}; use a loss matrix")
         losses = loss_matrix(None if rule else loss, schema.classes, weights, schema.other_decisions)
-        return cls(schema, data, labels, available, mask, losses, draws, answers, names, rule, believed)
+        return replace(self, loss=losses, weight=draws)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Problem], X: Floats) -> Problem:
+        """The rows of all parts, one after the other. Their values are in X, and all else is as in the first."""
+
+        def together(name: str) -> Any:
+            there = [getattr(part, name) for part in parts]
+            return None if there[0] is None else np.concatenate(there)
+
+        rest = {name: together(name) for name in ("y", "known", "weight", "external", "ids", "external_belief")}
+        available = None
+        if any(part.available is not None for part in parts):  # a part may lack nothing
+            available, first = np.ones((len(X), parts[0].schema.n_tests), bool), 0
+            for part in parts:
+                last = first + len(part.labels)
+                if part.available is not None:
+                    available[first:last] = part.available
+                first = last
+        return replace(parts[0], X=X, available=available, **rest)
 
     @classmethod
     def of_states(cls, schema: Schema, X: Floats, available: Bools | None, known: Bools | None, loss: Doubles) -> Problem:

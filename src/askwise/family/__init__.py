@@ -9,8 +9,10 @@ encodings: how columns are shown to the networks
 states: prefixes of the static order, and cases in progress
 network: classifier, selector and value head, for training
 losses: targets and losses as pure functions
+descent: the optimiser of a phase, and averaged networks that follow
 overfitting: whether the classifier still learns what holds for other rows
 train: one training run, a step at a time
+trial: arithmetic and threads, as a trial finds them faster
 start: how a training begins: its rows, the static order, the encoding
 candidates: which policies are measured
 frontier: on which rows they are measured, and which are kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,23 +38,26 @@ class Scale:
         """λ_min: a tradeoff of 0 is taken for this one: a noisy maximum would otherwise spend whatever is allowed."""
         return self.low / 2
 
-    def conditions(self, lam: Doubles, left: Doubles | None) -> Floats:
+    def conditions(self, lam: Doubles | float, left: Doubles | None) -> Floats:
         """φ: tradeoff and budget left on logarithmic axes, as hat functions, and whether there is no budget; B, 2 J + 1.
+        lam: B, or one for all cases.
 
         Family: F2
         """
-        hats = _hats(lam, self.least, self.high)
+        hats = _hats_of_one(lam, self.least, self.high) if isinstance(lam, float) else _hats(lam, self.least, self.high)
         if left is None:
-            return np.concatenate([hats, np.zeros_like(hats), np.ones((len(lam), 1))], 1, dtype=np.float32)
+            return np.concatenate([hats, np.zeros_like(hats), np.ones((len(hats), 1))], 1, dtype=np.float32)
         free = (left >= self.total)[:, None]
+        if isinstance(lam, float):
+            hats = hats + np.zeros_like(left)[:, None]
         return np.concatenate([hats, _hats(left, self.cheapest / 2, self.total) * ~free, free], 1, dtype=np.float32)
 
-    def cost_bound(self, lam: Doubles, left: Doubles | None) -> Doubles:
+    def cost_bound(self, lam: Doubles | float, left: Doubles | None) -> Doubles:
         """ρ = min(1, λ min(b, C) / L); B: no more than this, scaled, will still be paid: what is left, and what can be lost.
 
         Family: F3
         """
-        money = np.full(len(lam), self.total) if left is None else np.clip(left, 1e-9 * self.total, self.total)
+        money = np.full(1, self.total) if left is None else np.minimum(np.maximum(left, 1e-9 * self.total), self.total)
         bound: Doubles = np.minimum(1.0, lam * money / self.loss_scale)
         return bound
 
@@ -96,8 +100,16 @@ def affordable(alone: Doubles, cost: Doubles, left: Doubles | None) -> Floats:
         return cost[:, :0].astype(np.float32)
     if left is None:
         return np.ones(cost.shape, np.float32)
-    rest = left[:, None] - cost + 1e-9 * alone[-1]
-    share: Floats = (np.searchsorted(alone, rest, "right") / F).astype(np.float32)
+    # the same for all cases, and many tests cost the same; in an ONNX graph nobody knows
+    if isinstance(cost, np.ndarray) and cost.strides[0] == 0:
+        cost, kind = np.unique(cost[:1], return_inverse=True)
+        return _payable(alone, left[:, None] - cost).take(kind.reshape(-1), 1)
+    return _payable(alone, left[:, None] - cost)
+
+
+def _payable(alone: Doubles, rest: Doubles) -> Floats:
+    """The share of tests that cost no more than what is left (any shape)."""
+    share: Floats = (np.searchsorted(alone, rest + 1e-9 * alone[-1], "right") / len(alone)).astype(np.float32)
     return share
 
 
@@ -107,6 +119,12 @@ def _hats(x: Doubles, low: float, high: float) -> Doubles:
     Family: F2
     """
     span = max(math.log(high / low), 1e-9)
-    at = np.log(np.clip(x, low, high) / low) / span * (DESIGN.knots - 1)
+    at = np.log(np.minimum(np.maximum(x, low), high) / low) / span * (DESIGN.knots - 1)
     hats: Doubles = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(DESIGN.knots)))
     return hats
+
+
+@lru_cache(maxsize=256)
+def _hats_of_one(x: float, low: float, high: float) -> Doubles:
+    """1, J: the same for one number, which all cases of a policy share."""
+    return _hats(np.full(1, x), low, high)

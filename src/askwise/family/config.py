@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from askwise.core.parameters import Amount, Count, Real, Settings, Share, Size, Whole
+from askwise.core.parameters import Amount, Count, OneOf, Real, Settings, Share, Size, Whole
 
+PRECISIONS = ("float32", "bfloat16")
 Part = Annotated[float, Real(at_least=0, below=1, noun="a share")]
 
 
@@ -90,6 +91,10 @@ class FamilyConfig(StateSettings):
     """Steps after which bins are compared with values as they are, or with frequencies if there are any, on held-out prefixes;
     the better encoding goes on. 0: no trial."""
 
+    picture_trial_steps: Count = 300
+    """Of pictures: steps after which convolutions are compared with the plain network on held-out prefixes; the better one goes
+    on."""
+
     prefix_batch: Size = 256
     """States on prefixes of the order in each step; half as many once tests are selected too."""
     parallel_cases: Size = 128
@@ -149,6 +154,19 @@ class FamilyConfig(StateSettings):
     calibration_ridge: Amount = 1e-3
     """How strongly the calibration keeps to the forecasts as they are."""
 
+    precision: Annotated[str, OneOf("auto", *PRECISIONS)] = "auto"
+    """Arithmetic of the hidden layers in learning. bfloat16 is faster where the processor has it; weights, losses, targets and
+    measurements stay float32, and outputs too, but for the selector's where tests are many. "auto": what a trial of some steps
+    finds faster when training begins; a run that is resumed keeps to it."""
+    trial_size: Count = 60_000
+    """Where width times prefix_batch is smaller, neither bfloat16 nor more than one thread is tried: they gain nothing there."""
+    trial_steps: Size = 5
+    """Steps of each kind in that trial; they change nothing else."""
+    clearly_faster: Share = 0.8
+    """What is tried is taken where it needs at most this part of the time."""
+    device: str | None = None
+    """Where the networks learn, in torch's words; None: torch's default."""
+
     @classmethod
     def for_size(cls, rows: int, tests: int) -> FamilyConfig:
         """Settings for a table of this size: seconds for a small one, minutes for a large one."""
@@ -160,6 +178,21 @@ class FamilyConfig(StateSettings):
             return large.but(prefix_batch=512, parallel_cases=512, learning_rate=2e-3, max_tests=30)
         steps, width, batch = min(max(4 * rows, 200), 6_000), 64 if rows < 500 else 128, min(max(rows, 64), 256)
         return cls(max_steps=steps, width=width, bins=16, encoding_trial_steps=300, prefix_batch=batch)
+
+    @property
+    def as_they_are(self) -> FamilyConfig:
+        """Columns are shown as they are."""
+        return self.but(encoding_trial_steps=0, bins=0, frequencies=0)
+
+    @property
+    def for_convolutions(self) -> FamilyConfig:
+        """Steps with convolutions are slow, and the classifier profits most from them."""
+        return self.as_they_are.but(
+            width=min(self.width, 256),
+            parallel_cases=min(self.parallel_cases, 128),
+            prefix_share=max(self.prefix_share, 0.6),
+            prefix_power=min(self.prefix_power, 2.0),
+        )
 
     @staticmethod
     def rate_factor(progress: float) -> float:
@@ -226,6 +259,8 @@ class MeasuringConfig(Settings):
     """Share of a time limit for the static order."""
     trial_time: Part = 0.04
     """Share of a time limit for which each encoding may be tried."""
+    same_mirrored: Share = 0.9
+    """Pictures in a mirror are learned from where they tell at least this share of what they tell as they are."""
     clearly_better: Amount = 0.95
     """Bins are taken rather than plain values when the cross-entropy is less than this part."""
     interim_time: Part = 0.1
@@ -238,5 +273,9 @@ class MeasuringConfig(Settings):
     """The same for what is still measured after the first rows."""
     pace_steps: Size = 50
     """Steps by which the pace is known."""
+    selection_steps: Amount = 5.0
+    """A step of the second phase takes about as long as so many on prefixes (benchmarks/speed/family_step.md)."""
+    final_steps: Amount = 10.0
+    """The same for a step of the last phase."""
     most_prefix_time: Part = 0.7
     """Most of a time limit that goes to the classifier alone, however slow it is."""

@@ -48,7 +48,7 @@ class PiecewiseLinear(nn.Module):
         self.register_buffer("owner", torch.from_numpy(problem.schema.owner)[self.source], persistent=False)
 
     def forward(self, values: Tensor) -> Tensor:
-        encoded: Tensor = piecewise_linear(values[:, self.source], self.low, self.slope)
+        encoded: Tensor = piecewise_linear(values.index_select(1, self.source), self.low, self.slope)
         return encoded
 
 
@@ -88,7 +88,8 @@ class FourierFeatures(nn.Module):
         self.register_buffer("owner", torch.cat([owner, owner[self.source]]), persistent=False)
 
     def forward(self, values: Tensor) -> Tensor:
-        return torch.cat([values, torch.sin(values[:, self.source] * self.rate + self.phase)], 1)
+        waves = values.index_select(1, self.source).mul_(self.rate).add_(self.phase).sin_()
+        return torch.cat([values, waves], 1)
 
 
 Encoding = PiecewiseLinear | FourierFeatures

@@ -102,8 +102,20 @@ def candidates_and_gaps(test_logits: Array, legal: Array) -> tuple[Array, Array]
     np.minimum(gap, DESIGN.gap_limit, out=gap)
     if test_logits.shape[1] <= DESIGN.candidates:
         return legal, gap
-    least = np.partition(allowed, -DESIGN.candidates, 1)[:, -DESIGN.candidates :][:, :1]
-    return legal & (allowed >= least), gap
+    return legal & (allowed >= _last_of_the_largest(allowed)), gap
+
+
+def _last_of_the_largest(allowed: Array) -> Array:
+    """B, 1: of each row the eighth largest. In long rows the largest are found one by one, in less than half of the time."""
+    n = DESIGN.candidates
+    if allowed.shape[1] <= DESIGN.few_tests or not isinstance(allowed, np.ndarray):
+        last: Array = np.partition(allowed, -n, 1)[:, -n:][:, :1]
+        return last
+    rest, rows = allowed.copy(), np.arange(len(allowed))
+    for _ in range(n - 1):
+        rest[rows, rest.argmax(1)] = -np.inf
+    least: Array = rest.max(1, keepdims=True)
+    return least
 
 
 def own_share(tests: int) -> float:

@@ -66,12 +66,17 @@ class Family:
         """The policy of a point."""
         return self.policy(point.lam, point.prefix, dtype)
 
+    @property
+    def prefix_rank(self) -> Array:
+        """F: the place of each test in the order whose prefixes are bought for everybody."""
+        return self.rank
+
     def limit(self, costs: CostFunction, prefix: int | None, cap: int | None) -> int | None:
         """What no case may pay more than, in units: the hard budget or, along a prefix, the cost of its tests together, also for
         those who cannot have all of these. None where nothing limits it."""
         if cap is not None or prefix is None:
             return cap
-        return int(costs.cost((self.rank < prefix)[None])[0])
+        return int(costs.cost((self.prefix_rank < prefix)[None])[0])
 
     def most_paid(self, costs: CostFunction, prefix: int | None, cap: int | None) -> float:
         """The same as a number: infinity where nothing limits it."""
@@ -84,7 +89,7 @@ class PredictedValues(ValueFunction):
 
     def __init__(self, family: Family, lam: float, dtype: Any) -> None:
         scale = family.scale
-        self.scale, self.lam, self.dtype = scale, max(lam, scale.least), dtype
+        self.scale, self.lam, self.dtype = scale, max(float(lam), scale.least), dtype
         self.loss, self.rule = (family.loss / scale.loss_scale).astype(dtype), family.rule
         self.worst = largest(self.loss, self.rule)
         self.fees: Array | None = None  # D: what decisions cost, in units of the loss scale
@@ -235,17 +240,17 @@ class FamilyValues(PredictedValues):
         if state.left is None:
             return self._without_budget
         assert state.test_cost is not None
-        return self._under_budget(np.full_like(state.left, self.lam), state.left, state.test_cost)
+        return self._under_budget(state.left, state.test_cost)
 
     @cached_property
     def _without_budget(self) -> tuple[Array, Array, Array]:
-        return self._under_budget(np.full(1, self.lam), None, np.zeros((1, len(self.alone))))
+        return self._under_budget(None, np.zeros((1, len(self.alone))))
 
-    def _under_budget(self, lam: Doubles, left: Doubles | None, test_cost: Doubles) -> tuple[Array, Array, Array]:
+    def _under_budget(self, left: Doubles | None, test_cost: Doubles) -> tuple[Array, Array, Array]:
         matrix, bias = self.from_conditions
-        conditions = self.scale.conditions(lam, left)
+        conditions = self.scale.conditions(self.lam, left)
         inputs = np.concatenate([conditions, affordable(self.alone, test_cost, left)], 1, dtype=self.dtype)
-        return conditions, self.scale.cost_bound(lam, left).astype(self.dtype), inputs @ matrix + bias
+        return conditions, self.scale.cost_bound(self.lam, left).astype(self.dtype), inputs @ matrix + bias
 
 
 class PrefixValues(ValueFunction):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from askwise.components.networks import log_softmax
 from askwise.core.arrays import Doubles
 
 
@@ -30,7 +31,7 @@ def prefix_loss(class_logits: Tensor, labels: Tensor) -> Tensor:
 
     Family: F16
     """
-    return functional.cross_entropy(class_logits, labels)
+    return functional.nll_loss(log_softmax(class_logits), labels)
 
 
 def soft_choice(perturbed: Tensor, open: Tensor, temperature: float) -> Tensor:
@@ -63,7 +64,7 @@ def selector_loss(class_logits: Tensor, labels: Tensor, share: Tensor, scaled_co
 
     Family: F18
     """
-    return functional.cross_entropy(class_logits, labels) + nats_per_loss * (share * scaled_cost).sum(1).mean()
+    return functional.nll_loss(log_softmax(class_logits), labels) + nats_per_loss * (share * scaled_cost).sum(1).mean()
 
 
 def nats_per_loss(class_shares: Doubles, prior_loss: float) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askwise.components.encoders import Encoder, encoded_width
-from askwise.components.networks import Weights, load_weights, stack
+from askwise.components.networks import Weights, array, load_weights, log_softmax, stack
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Ints
 from askwise.core.schema import Schema
@@ -44,11 +46,15 @@ class FamilyNetwork(nn.Module):
     def __init__(self, schema: Schema, width: int, encoding: Encoding | None = None, encoder: Encoder | None = None) -> None:
         super().__init__()
         K, F = schema.n_classes, schema.n_tests
+        self.precision = torch.float32  # of the arithmetic of hidden layers, see `calculating_in`
+        self._low: dict[str, list[tuple[Tensor, Tensor]]] = {}  # weights and biases in it, while there is one
         self.encoding = encoding if encoder is None else None
         self.register_buffer("prior", torch.zeros(K))
         self.register_buffer("calibration", torch.from_numpy(uncalibrated()).float())
         self.register_buffer("owner", torch.from_numpy(schema.owner), persistent=False)
         columns = len(schema.columns) if self.encoding is None else len(self.encoding.owner)
+        self.dense = encoder is None
+        self.one_each = self.encoding is None and np.array_equal(schema.owner, np.arange(F))
         if encoder is None:
             self.classifier: nn.Module = stack(columns + F, width)
             self.selector: nn.Module = stack(columns + F + DESIGN.conditions, width)
@@ -72,36 +78,82 @@ class FamilyNetwork(nn.Module):
 
         Family: F6
         """
-        if self.encoding is None:
-            return torch.cat([values * mask[:, self.owner], mask], 1)
-        return torch.cat([self.encoding(values) * mask[:, self.encoding.owner], mask], 1)
+        return self.shown(self.encoded(values), mask)
+
+    def encoded(self, values: Tensor) -> Tensor:
+        """enc(x); B, E. It does not depend on what is held."""
+        return values if self.encoding is None else self.encoding(values)
+
+    def shown(self, encoded: Tensor, mask: Tensor) -> Tensor:
+        """e, of enc(x)."""
+        inputs = torch.cat([encoded * self._by_column(mask), mask], 1)
+        return inputs.to(self.precision) if self.dense else inputs  # once for all layers that see it
+
+    def _by_column(self, mask: Tensor) -> Tensor:
+        """B, E: the mask of the test that each column of enc(x) belongs to."""
+        return mask if self.one_each else mask.index_select(1, self.owner if self.encoding is None else self.encoding.owner)
 
     def classify(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """z = W h + w (B, K), and h, the last hidden layer.
 
         Family: F7
         """
-        hidden = self.classifier(inputs)
-        return self.class_logits(hidden), hidden
+        hidden = self._hidden("classifier", inputs)
+        return self.class_logits(hidden.float()), hidden
+
+    @contextmanager
+    def calculating_in(self, precision: torch.dtype) -> Iterator[None]:
+        """Hidden layers calculate in this precision."""
+        self.precision = precision
+        try:
+            yield
+        finally:  # also after Ctrl-C: what is measured then is float32
+            self.precision = torch.float32
+            self._low.clear()
+
+    def _hidden(self, name: str, inputs: Tensor) -> Tensor:
+        """The last hidden layer of a part of the network."""
+        if name != "value_head" and not self.dense:
+            with torch.autocast(inputs.device.type, self.precision, enabled=self.precision != torch.float32):
+                return getattr(self, name)(inputs)  # type: ignore[no-any-return]
+        for weight, bias in self._weights(name):
+            inputs = torch.relu_(functional.linear(inputs, weight, bias))
+        return inputs
+
+    def _weights(self, name: str) -> list[tuple[Tensor, Tensor]]:
+        """Of hidden layers, as precise as they calculate; a step that needs them several times converts them once."""
+        layers = [layer for layer in getattr(self, name) if isinstance(layer, nn.Linear)]
+        hidden = layers[:-1] if name == "value_head" else layers
+        if self.precision == torch.float32:
+            return [(layer.weight, layer.bias) for layer in hidden]
+        if name not in self._low:
+            with torch.enable_grad():  # whoever needs them first may not want a gradient
+                self._low[name] = [(layer.weight.to(self.precision), layer.bias.to(self.precision)) for layer in hidden]
+        return self._low[name]
 
     def log_belief(self, class_logits: Tensor, mask: Tensor) -> Tensor:
         """log p, p = softmax(log π + (z - log π) / τ), log τ = MLP(|S| / F, √(|S| / F), max softmax(z), H(softmax(z))); B, K.
 
         Family: F8
         """
-        plain = class_logits.detach().log_softmax(1)
+        plain = log_softmax(class_logits.detach())
         held = mask.mean(1, keepdim=True)
         sureness = torch.cat([held, held.sqrt(), plain.max(1, keepdim=True).values.exp(), entropy(plain)], 1)
-        scaled: Tensor = self.prior + (class_logits - self.prior) / self.temperature(sureness).exp()
-        return scaled.log_softmax(1)
+        scaled = self.prior + (class_logits - self.prior) / self.temperature(sureness).exp()
+        return log_softmax(scaled)
 
     def select(self, inputs: Tensor, conditions: Tensor) -> tuple[Tensor, Tensor]:
         """u = W' g + w' (B, F), and g, the last hidden layer.
 
         Family: F10
         """
-        hidden = self.selector(torch.cat([inputs, conditions], 1))
-        return self.test_logits(hidden), hidden
+        hidden = self._hidden("selector", torch.cat([inputs, conditions.to(inputs.dtype)], 1))
+        if self.precision == torch.float32 or self.test_logits.out_features <= DESIGN.few_tests:
+            return self.test_logits(hidden.float()), hidden
+        product = functional.linear(
+            hidden, self.test_logits.weight.to(self.precision)
+        ).float()  # almost as large as a hidden layer
+        return product + self.test_logits.bias, hidden
 
     def predict(self, log_belief: Tensor, decision_loss: Tensor, logit_gap: Tensor, *others: Tensor) -> ValuePrediction:
         """V_i = D + ζ r_i + ω δ_i,  β = r_β,  ℓ̂ = D + r_ℓ,  κ = softplus(r_κ - 2),  E = r_E,
@@ -115,7 +167,9 @@ class FamilyNetwork(nn.Module):
         belief, F = log_belief.exp(), self.test_logits.out_features
         top = belief.topk(min(DESIGN.top_classes, belief.shape[1]), 1).values
         top = functional.pad(top, (0, DESIGN.top_classes - top.shape[1]))
-        raw = self.value_head(torch.cat([belief, top, entropy(log_belief), decision_loss[:, None], *others], 1))
+        known = torch.cat([belief, top, entropy(log_belief), decision_loss[:, None]], 1)
+        hidden = self._hidden("value_head", torch.cat([part.to(self.precision) for part in (known, *others)], 1))
+        raw = self.value_head[-1](hidden.float())
         after, optimism, final_loss, cost_share, gap_weight, *external = raw.split([F] + [1] * (raw.shape[1] - F), 1)
         pushed = functional.softplus(gap_weight - DESIGN.gap_offset) * logit_gap
         return ValuePrediction(
@@ -190,8 +244,10 @@ def assess(
     with torch.no_grad():
         class_logits, hidden = network.classify(inputs)
     log_belief = network.log_belief(class_logits, observed.mask)
-    decision_loss, fee = map(torch.from_numpy, observed.deciding(log_belief.detach().exp().numpy(), loss.numpy(), rule))
-    candidates, logit_gap = map(torch.from_numpy, candidates_and_gaps(test_logits.detach().numpy(), observed.legal.numpy()))
+    decided = observed.deciding(array(log_belief.exp()), array(loss), rule)
+    decision_loss, fee = (torch.from_numpy(part).to(loss.device) for part in decided)
+    proposed = candidates_and_gaps(array(test_logits), array(observed.legal))
+    candidates, logit_gap = (torch.from_numpy(part).to(loss.device) for part in proposed)
     others = hidden, selector_hidden.detach(), observed.mask, observed.conditions, observed.affordable
     prediction = network.predict(log_belief.detach(), decision_loss, logit_gap, *others)
     value_after = prediction.value_after.detach()
@@ -205,10 +261,10 @@ def assess(
     )
 
 
-def own_trunks(schema: Schema, width: int, encoder: Encoder, weights: Weights) -> tuple[Trunk, Trunk]:
-    """The large networks of a family whose encoder is the user's own, from their weights, as functions of arrays."""
+def own_trunks(schema: Schema, encoder: Encoder, weights: Weights) -> tuple[Trunk, Trunk]:
+    """The large networks of a family with an encoder, from their weights, as functions of arrays."""
     with own_torch(0):
-        network = FamilyNetwork(schema, width, encoder=encoder)
+        network = FamilyNetwork(schema, weights["test_logits.weight"].shape[1], encoder=encoder)
     load_weights(network, weights)
     network.eval()
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import torch
 
-from askwise.components.networks import Weights
+from askwise.components.networks import Weights, array
 from askwise.core.problem import Problem
 from askwise.core.sampling import some_rows
 from askwise.family.config import FamilyConfig
 from askwise.family.losses import surprise
 from askwise.family.network import CLASSIFIER, FamilyNetwork
-from askwise.family.states import StateSampler
+from askwise.family.states import StateSampler, as_numbers
 
 
 class OverfitMonitor:
@@ -23,11 +23,14 @@ class OverfitMonitor:
     Family: F23
     """
 
-    def __init__(self, problem: Problem, sampler: StateSampler, config: FamilyConfig, seed: int) -> None:
+    def __init__(
+        self, problem: Problem, sampler: StateSampler, config: FamilyConfig, seed: int, device: torch.device | None = None
+    ) -> None:
         row = some_rows(len(problem), config.overfit_rows, seed)
-        self.values, self.labels = torch.from_numpy(problem.X[row]), torch.from_numpy(problem.labels[row])
-        self.mask = torch.from_numpy(sampler.prefixes(problem, row, np.random.default_rng(seed))).float()
-        self.weight = None if problem.weight is None else torch.from_numpy(problem.weight[row]).float()
+        mask, weight = sampler.prefixes(problem, row, np.random.default_rng(seed)), problem.weight
+        self.values, self.labels = (torch.from_numpy(part[row]).to(device) for part in (problem.X, problem.labels))
+        self.mask = as_numbers(mask, device)
+        self.weight = None if weight is None else torch.from_numpy(weight[row].astype(np.float32)).to(device)
         self.ratio = config.overfit_ratio
         self.least, self.best = math.inf, Weights()
 
@@ -37,12 +40,17 @@ class OverfitMonitor:
         class_logits, _ = network.classify(network.inputs(self.values, self.mask))
         return surprise(class_logits, self.labels, self.weight)
 
+    @torch.no_grad()
+    def prior_surprise(self, network: FamilyNetwork) -> float:
+        """The same of who only knows how frequent the classes are."""
+        return surprise(network.prior.expand(len(self.labels), -1), self.labels, self.weight)
+
     def overfits(self, network: FamilyNetwork) -> bool:
         """Whether these rows have become more surprising than they were."""
         now = self.surprise(network)
         if now < self.least:
             self.least = now
-            self.best = {k: v.numpy().copy() for k, v in network.state_dict().items() if k.startswith(CLASSIFIER)}
+            self.best = {k: array(v).copy() for k, v in network.state_dict().items() if k.startswith(CLASSIFIER)}
         return now > self.ratio * self.least
 
     def restore(self, network: FamilyNetwork) -> None:

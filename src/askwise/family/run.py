@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
+from askwise.cluster import cores
 from askwise.components.encoders import Encoder
 from askwise.components.networks import Weights
+from askwise.components.pictures import Convolutions
+from askwise.components.torch_state import own_threads
 from askwise.core.arrays import Arrays
 from askwise.core.budget import Budget
 from askwise.core.policy import Policy
@@ -25,10 +29,12 @@ from askwise.family.frontier import FinalMeasurement, area_of, interim_points
 from askwise.family.inference import Family
 from askwise.family.start import Rows, begun, halves, resumed
 from askwise.family.train import FamilyTrainer
+from askwise.family.trial import settle
 from askwise.frontier.point import Point
 from askwise.training.checkpoint import TrainingState, part
 from askwise.training.checkpoint_checks import same_run, same_shapes, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
+from askwise.training.progress import duration, telling
 from askwise.training.result import InterimMeasurement, TrainingResult
 
 
@@ -67,8 +73,15 @@ class FamilyTraining:
     much is done, and how long a measurement takes says how often there is one and how much time is kept for the end."""
 
     def __init__(
-        self, trainer: FamilyTrainer, best: BestSoFar, measured_rows: Problem, measuring: MeasuringConfig, clock: Clock
+        self,
+        trainer: FamilyTrainer,
+        best: BestSoFar,
+        measured_rows: Problem,
+        measuring: MeasuringConfig,
+        clock: Clock,
+        tell: Callable[[str], None] = lambda doing: None,
     ) -> None:
+        self.tell, self.began = tell, time.monotonic()
         self.trainer, self.best, self.measured_rows, self.measuring, self.clock = trainer, best, measured_rows, measuring, clock
         config = trainer.config
         self.rows = some_rows(len(measured_rows), config.measure_rows, trainer.seed)
@@ -91,6 +104,7 @@ class FamilyTraining:
         self._set_prefix_share()
         trainer.advance()
         self._tell_time()
+        self._tell_phase()
         if trainer.adaptive and self.best.due == math.inf:
             self.best.due = trainer.done
         return self.measure() if trainer.done >= self.best.due else None
@@ -107,6 +121,7 @@ class FamilyTraining:
         area = area_of(points, trainer.scale)
         self.measured_step, self.seconds = trainer.step, time.monotonic() - began
         self._plan()
+        self.clock.go_on(trainer.done)  # what is kept for the end may have changed: what is done stays done
         if best.records and best.records[-1].step >= trainer.step:  # it was resumed here
             return None
         best.add(
@@ -137,6 +152,25 @@ class FamilyTraining:
         work = self.measuring.final_work * self.seconds / len(self.rows)  # seconds for each row
         return min(most, max(fewest, int(max(self.clock.left, 0.0) / work)))
 
+    def _tell_phase(self) -> None:
+        """While there is nothing to measure, what it does and, without a time limit, about how long everything takes."""
+        trainer, steps = self.trainer, self.trainer.step - self.first_step
+        if trainer.adaptive or steps % self.measuring.pace_steps:
+            return
+        doing = "learning the classes from prefixes of the order"
+        if self.clock.limit is None:
+            seconds = (time.monotonic() - self.began) / steps * self._steps_to_come
+            doing += f"; everything takes about {duration(self.clock.seconds + seconds)}, or less with a time limit"
+        self.tell(doing)
+
+    @property
+    def _steps_to_come(self) -> float:
+        """Without a time limit, in steps on prefixes."""
+        trainer, config, measuring = self.trainer, self.trainer.config, self.measuring
+        later = config.selector_share * measuring.selection_steps + (1 - config.selector_share) * measuring.final_steps
+        share = trainer.prefix_share
+        return config.max_steps * (share + (1 - share) * later) - trainer.step
+
     def _tell_time(self) -> None:
         if self.clock.limit is not None:
             self.trainer.done = self.clock.share()
@@ -164,6 +198,7 @@ class FamilyTraining:
         trainer.prefix_share = max(trainer.config.prefix_share, min(wanted, measuring.most_prefix_time))
 
 
+@own_threads()
 def run(
     problem: Problem,
     validation: Problem,
@@ -172,8 +207,9 @@ def run(
     seed: int = 0,
     *,
     encoder: Encoder | None = None,
+    picture: Convolutions | None = None,
     time_limit: float | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     measuring: MeasuringConfig | None = None,
     resume: TrainingState | None = None,
     save: Callable[[TrainingState], None] | None = None,
@@ -184,7 +220,10 @@ def run(
     rows teach it what to expect. Now and then it is measured on some of the others, and the best is kept; at the end on all of
     them that the time allows, also under several hard budgets and that of `budget`, which matters for nothing else.
 
-    `save`, `save_every` and `callback` are those of the driver; `resume` takes a state that was saved, whose seconds count.
+    `picture`: convolutions that are tried beside the plain network. `save`, `save_every` and `callback` are those of the driver;
+    `resume` takes a state that was saved, whose seconds count.
+    `threads`: that torch and the order use; None: where networks are large, as many as there are free cores, if a trial finds
+    that faster than one.
     """
     if resume is not None:
         same_run(resume[1].get("run"), {"algorithm": "family"})
@@ -196,14 +235,18 @@ def run(
     held_out, measured_rows = halves(validation)
     rows = Rows.of(problem, held_out, seed)
     if resume is None:
-        trainer, best = begun(rows, config, seed, encoder, measuring, time_limit, threads), BestSoFar()
+        torch.set_num_threads(threads or 1)
+        trainer, best = begun(rows, config, seed, encoder, picture, measuring, time_limit, threads or 1), BestSoFar()
+        settle(trainer, threads)
     else:
         with taking_over():
             best = BestSoFar.restore(*resume)
-            trainer = resumed(rows, config, seed, encoder, resume)
+            trainer = resumed(rows, config, seed, encoder, resume, picture)
             if best.records:
                 same_shapes(best.weights, trainer.weights(), len(problem))
-    training = FamilyTraining(trainer, best, measured_rows, measuring, clock)
+        trainer.threads = threads or min(trainer.threads, cores())
+    torch.set_num_threads(trainer.threads)
+    training = FamilyTraining(trainer, best, measured_rows, measuring, clock, telling(callback))
     stopped = drive(training, clock, callback=callback, save=save, save_every=save_every)
     cap = None if budget is None else budget.cap(problem.schema.costs)
     family, choosable = trainer.family(best.weights), training.choosable
@@ -228,4 +271,6 @@ def run(
         score=area_of(frontier.measured, trainer.scale),
         policy=policy,
         shared=family,
+        drawn=trainer.drawn,
+        encoder=trainer.encoder,
     )

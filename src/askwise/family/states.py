@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from askwise.core.arrays import Bools, Doubles, Floats, Ints
+from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 from askwise.core.cases import Cases
 from askwise.core.missingness import lost
 from askwise.core.problem import Problem
@@ -54,7 +54,6 @@ class Observation:
     """All that there is to know about B cases in progress, as tensors. Symbols: README.md."""
 
     cases: Cases
-    values: Tensor  # B, C
     mask: Tensor  # B, F: m
     conditions: Tensor  # φ
     labels: Tensor  # B: y
@@ -66,11 +65,19 @@ class Observation:
     fees: Floats | None  # B, D: what decisions cost, scaled, infinity where the hard budget forbids one; None: nothing
 
     @classmethod
-    def of(cls, live: LiveCases, problem: Problem, scale: Scale, alone: Doubles) -> Observation:
-        """`alone`: see `costs_alone`."""
+    def of(
+        cls, live: LiveCases, problem: Problem, scale: Scale, alone: Doubles, device: torch.device | None = None
+    ) -> Observation:
+        """`alone`: see `costs_alone`; device: where the tensors are to be."""
+
+        def tensor(values: Array) -> Tensor:
+            return torch.from_numpy(values).to(device)
+
         costs, first = problem.schema.costs, problem.schema.first_test
         cases = Cases(problem, live.row, live.mask, live.cap)
         left, money = costs.money(cases.left()), cases.test_cost()
+        each = costs.listed[None] if costs.plain else money  # all cases share what costs are where they are plain
+        scaled = each.astype(np.float32) * (live.lam / scale.loss_scale).astype(np.float32)[:, None]
         actions, fees = cases.legal(), None
         legal = costs.obtainable(actions[:, first:] & ~live.refused, live.mask)
         if costs.decisions.any():
@@ -78,17 +85,27 @@ class Observation:
             fees = np.where(actions[:, : problem.schema.n_decisions], money_of, np.inf).astype(np.float32)
         return cls(
             cases,
-            torch.from_numpy(problem.X[live.row]),
-            torch.from_numpy(live.mask).float(),
-            torch.from_numpy(scale.conditions(live.lam, left)),
-            torch.from_numpy(problem.labels[live.row]),
-            torch.from_numpy(legal),
-            torch.from_numpy(legal.any(1)),
-            torch.from_numpy(money * (live.lam[:, None] / scale.loss_scale)).float(),
-            torch.from_numpy(scale.cost_bound(live.lam, left)).float(),
-            torch.from_numpy(affordable(alone, money, left)),
+            as_numbers(live.mask, device),
+            tensor(scale.conditions(live.lam, left)),
+            tensor(problem.labels[live.row]),
+            tensor(legal),
+            tensor(np.asarray(legal.any(1))),
+            tensor(scaled),
+            tensor(scale.cost_bound(live.lam, left).astype(np.float32)),
+            tensor(affordable(alone, money, left)),
             fees,
         )
+
+    def keep(self, which: Ints) -> Observation:
+        """Only some of the cases."""
+        place = torch.from_numpy(which).to(self.mask.device)
+        tensors = {name: part.index_select(0, place) for name, part in vars(self).items() if isinstance(part, Tensor)}
+        return replace(self, cases=self.cases.keep(which), fees=None if self.fees is None else self.fees[which], **tensors)
+
+    @property
+    def values(self) -> Tensor:
+        """B, C: of the rows, whatever is held."""
+        return torch.from_numpy(self.cases.problem.X.take(self.cases.row, 0)).to(self.mask.device)
 
     def deciding(self, belief: Floats, loss: Floats, rule: str | None) -> tuple[Floats, Floats]:
         """(F9) B and B: D, the least that deciding now is expected to lose and cost, for beliefs (B, K) and a scaled loss (K, D);
@@ -104,7 +121,7 @@ class Observation:
         """B: the scaled cost of asking the existing classifier."""
         schema = self.cases.problem.schema
         bill = schema.costs.money(self.cases.cost_of(np.full(len(lam), schema.n_decisions)))
-        return torch.from_numpy(bill * lam / scale.loss_scale).float()
+        return torch.from_numpy((bill * lam / scale.loss_scale).astype(np.float32)).to(self.mask.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,3 +216,28 @@ class StateSampler:
         capped = rng.random(n) < self.config.capped_share
         spent = costs.cost(mask, None if problem.known is None else problem.known[row])
         return np.where(capped, cap + spent, 2 * costs.total), capped
+
+
+def as_numbers(mask: Bools, device: torch.device | None = None) -> Tensor:
+    """The same as 0 and 1, on a device. Torch takes its time with truths."""
+    return torch.from_numpy(mask.view(np.uint8)).to(device).float()
+
+
+def any_of(which: Bools, rng: np.random.Generator) -> Ints:
+    """B: one of the tests that are True in each row (B, F), each as likely as the others. There must be one."""
+    place, n = np.flatnonzero(which), np.count_nonzero(which, 1)
+    drawn: Ints = place[np.cumsum(n) - n + (rng.random(len(n)) * n).astype(np.int64)] % which.shape[1]
+    return drawn
+
+
+def best_and_others(candidates: Bools, best: Ints, n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Pairs of a case and a test: of each case the best of its candidates (B, F) and others of them by lot, n in all or as many
+    as there are."""
+    case, test = np.divmod(np.flatnonzero(candidates), candidates.shape[1])
+    count = np.count_nonzero(candidates, 1)
+    place = np.arange(len(case)) - (np.cumsum(count) - count)[case]
+    key = np.full((len(best), max(int(count.max(initial=0)), n)), -1.0)
+    key[case, place] = rng.random(len(case)) + (test == best[case])
+    last = np.partition(key, -n, 1)[:, -n]
+    taken = key[case, place] >= last[case]
+    return case[taken], test[taken]

@@ -62,7 +62,7 @@ def pick_loss(learner: SubsetLearner, selector: Masked, live: PickedCases, tempe
     values, mask = learner.X[live.row], torch.from_numpy(live.mask).float()
     legal = torch.from_numpy(live.legal())
     scores = selector(values, mask)
-    noisy = gumbel_perturbed(scores, legal, torch.rand_like(scores))
+    noisy = gumbel_perturbed(scores, legal, torch.rand_like(scores).numpy())
     soft = (noisy / temperature).softmax(1) * legal  # where nothing is legal, nothing is picked
     loss = functional.cross_entropy(learner.network(values, mask + soft), learner.y[live.row])
     return loss, noisy.argmax(1).numpy()

@@ -80,7 +80,7 @@ def all_tests(model: LearnedModel) -> Measure | None:
 def at_average(model: LearnedModel, b: float) -> LearnedModel:
     """The model where it may spend b on average, and keeps to the hard budget that it has."""
     average = Fraction(f"{b:.12g}")  # a share of a mean cost, which may be less than a person would give
-    return model.at(Budget(average=average, hard=model.budget.hard))
+    return model.at(Budget(average=average, hard=model.budget.hard, class_weights=model.budget.class_weights))
 
 
 def best_of_kind(model: LearnedModel, kind: str, b: float) -> Measure:
@@ -96,7 +96,7 @@ def comparison(model: LearnedModel) -> list[MoneyLevel]:
     buying = [each for each in within_hard_budget(model) if each.measure.cost > 0]
     kinds = [kind for kind in KINDS if any(each.kind == kind for each in buying)]
     dear = [p.cost for p in model.frontier if p.cost > 0]
-    if len(kinds) < 2 or not dear:
+    if len(kinds) < 2 or not dear or model.budget.class_weights is not None:  # other policies were measured as in the fit
         return []
     costs, most = model.schema.costs, model.budget.cap(model.schema.costs)
     total = float(costs.money(costs.total if most is None else most))
@@ -112,7 +112,7 @@ def comparison(model: LearnedModel) -> list[MoneyLevel]:
 def kinds_followed(model: LearnedModel) -> tuple[str, ...]:
     """Of the policies that a model follows. Deciding at once is a part of every kind, so it counts only where it is all."""
     points = model.followed if model.blend.drawn else model.followed[:1]
-    return tuple(dict.fromkeys(p.kind for p in points if p is not model.points[0])) or (AT_ONCE,)
+    return tuple(dict.fromkeys(p.kind for p in points if p is not model.points[0] and p.prefix != 0)) or (AT_ONCE,)
 
 
 def fits(model: LearnedModel) -> bool:

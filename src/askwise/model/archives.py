@@ -21,8 +21,8 @@ from askwise.core.arrays import Array, Arrays
 from askwise.errors import StateError
 from askwise.files import whole
 
-STATE = "askwise-state-2"
-MODEL = "askwise-model-2"
+STATE = "askwise-state-3"
+MODEL = "askwise-model-3"
 WORD = {STATE: "a state of a training run", MODEL: "a model"}
 INSTEAD = {STATE: "start the training again", MODEL: "fit again"}  # of using a file of an earlier version
 LARGEST = 2**31  # bytes; a model has some millions of numbers at most

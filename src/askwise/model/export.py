@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.components.pictures import Convolutions
 from askwise.core.cases import State
 from askwise.core.policy import free_first, greedy
 from askwise.errors import InputError
@@ -30,7 +31,8 @@ def export(model: LearnedModel, path: str | Path) -> None:
     if model.external is not None:
         raise InputError("a model with an existing classifier cannot be exported: that classifier would have to go with it")
     if model.encoder is not None:
-        raise InputError("a model with an encoder of your own cannot be exported: only torch knows what it computes")
+        what = "convolutions" if isinstance(model.encoder, Convolutions) else "an encoder of your own"
+        raise InputError(f"a model with {what} cannot be exported: only torch computes that")
     if path.suffix == ".npz":
         from askwise.model.file import save_npz
 

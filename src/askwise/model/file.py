@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.components.pictures import Convolutions
 from askwise.core.arrays import Arrays
 from askwise.core.budget import Budget
 from askwise.core.costs import CostFunction
@@ -64,9 +65,14 @@ def as_bytes(model: LearnedModel) -> bytes:
 def _load_again(model: LearnedModel, path: Path) -> None:
     """What was written for a model is that model."""
     external = None if isinstance(model.external, Recorded) else model.external
-    again = load(path, external=external, encoder=model.encoder)
+    again = load(path, external=external, encoder=handed_over(model.encoder))
     if any(getattr(again, name) != getattr(model, name) for name in ("fingerprint", "budget", "trained_for", "unit")):
         raise StateError(f"{str(path)!r} is not the model that was written")
+
+
+def handed_over(encoder: Any) -> Any:
+    """An encoder that a file cannot hold; None where it can."""
+    return None if isinstance(encoder, Convolutions) else encoder
 
 
 def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
@@ -80,6 +86,12 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
     if model.family is not None:
         arrays |= {f"family/{name}": value for name, value in model.family.weights.items()}
         arrays["rank"] = model.family.rank
+    if model.targeted:
+        weights = [np.ones(schema.n_classes) if p.class_weights is None else p.class_weights for p in model.targeted]
+        arrays["targeted/class_weights"] = np.array(weights)
+        arrays |= {f"targeted/{name}": np.array([getattr(p, name) for p in model.targeted]) for name in ("counts", "believed")}
+        if model.targeted[0].cases is not None:
+            arrays["targeted/cases"] = model.targeted[0].cases  # the same rows of all
     card = {
         "columns": schema.columns,
         "tests": schema.tests,
@@ -90,7 +102,8 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
         "encoding": model.encoding.to_dict(),
         "at_once": model.at_once,
         "rule": model.rule,
-        "points": [{**p.shown, "prefix": p.prefix, "cap": p.cap, "breadth": p.breadth, "tests": p.tests} for p in model.points],
+        "points": [_card(point) for point in model.points],
+        "targeted": [_card(point) for point in model.targeted],
         "scale": None if model.family is None else model.family.scale.to_dict(),
         "trained_for": model.trained_for.to_dict(),
         "budget": model.budget.to_dict(),
@@ -98,10 +111,15 @@ def _packed(model: LearnedModel) -> tuple[Arrays, dict[str, Any]]:
         "seed": model.seed,
         "unit": model.unit,
         "facts": model.facts,
-        "custom_encoder": model.encoder is not None,
+        "custom_encoder": handed_over(model.encoder) is not None,
+        "convolutions": model.encoder.to_dict() if isinstance(model.encoder, Convolutions) else None,
         "external_column": model.external.column if isinstance(model.external, Recorded) else None,
     }
     return arrays, card
+
+
+def _card(point: Point) -> dict[str, Any]:
+    return {**point.shown, "prefix": point.prefix, "cap": point.cap, "breadth": point.breadth, "tests": point.tests}
 
 
 def load(path: str | Path, *, external: Any = None, encoder: Any = None) -> LearnedModel:
@@ -109,9 +127,7 @@ def load(path: str | Path, *, external: Any = None, encoder: Any = None) -> Lear
     arrays, card = archives.read(path, MODEL)
     try:
         with np.errstate(all="raise", under="ignore"):  # what is almost nothing may become nothing
-            model = _model(arrays, card, external, encoder, str(path))
-            file_checks.check(model)
-        return model
+            return file_checks.checked(_model(arrays, card, external, encoder, str(path)))
     except StateError as error:
         raise (error if str(path) in str(error) else StateError(f"{str(path)!r} is damaged: {error}")) from None
     except Exception as error:  # whatever a file may say, it is the file that is wrong
@@ -130,6 +146,9 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
     columns, tests, others = (tuple(card[name]) for name in ("columns", "tests", "other_decisions"))
     schema = Schema(columns, tests, classes, arrays["owner"], costs, needs, others, bool(encoding.gaps))
     file_checks.check_arrays(arrays, schema, encoder is not None)
+    if card.get("convolutions") is not None:
+        must(encoder is None, "convolutions are an encoder")
+        encoder = _convolutions(arrays, card)
     return LearnedModel(
         schema=schema,
         encoding=encoding,
@@ -137,6 +156,7 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
         rule=file_checks.scoring_rule(card["rule"]),
         at_once=tuple(card["at_once"]),
         points=_points(arrays, card["points"], schema, encoder is not None),
+        targeted=_targeted(arrays, card.get("targeted", [])),
         trained_for=Budget.from_dict(card["trained_for"]),
         budget=Budget.from_dict(card["budget"]),
         known=tuple(card["known"]),
@@ -147,6 +167,16 @@ def _model(arrays: Arrays, card: dict[str, Any], external: Any, encoder: Any, pa
         encoder=encoder,
         family=None if card["scale"] is None else _family(arrays, card, schema, encoder),
     )
+
+
+def _convolutions(arrays: Arrays, card: dict[str, Any]) -> Convolutions:
+    """What sees the columns of pictures. All its layers have the sizes that it says."""
+    convolutions = Convolutions.from_dict(card["convolutions"])
+    family = card["scale"] is not None
+    width = arrays["family/test_logits.weight"].shape[1] if family else int(card["facts"]["config"]["width"])
+    parts = {name.rpartition(".body.")[0] for name in arrays if ".body." in name}
+    must(bool(parts) and all(convolutions.fit(arrays, part, width) for part in parts), "the convolutions have their sizes")
+    return convolutions
 
 
 def _external(card: dict[str, Any], needs: Any, external: Any, path: str) -> Any:
@@ -179,10 +209,24 @@ def _points(arrays: Arrays, cards: list[dict[str, Any]], schema: Schema, own_enc
     if not own_encoder:
         for i, network in weights.items():
             file_checks.check_network(network, schema, i)
-    return tuple(
-        Point(card["lam"], Measure.from_dict(card), weights.get(i), card["prefix"], card["cap"], card["breadth"], _tests(card))
-        for i, card in enumerate(cards)
-    )
+    return tuple(_point(card, weights.get(i)) for i, card in enumerate(cards))
+
+
+def _point(card: dict[str, Any], weights: Arrays | None = None, **more: Any) -> Point:
+    parts = card["prefix"], card["cap"], card["breadth"], _tests(card)
+    return Point(card["lam"], Measure.from_dict(card), weights, *parts, **more)
+
+
+def _targeted(arrays: Arrays, cards: list[dict[str, Any]]) -> tuple[Point, ...]:
+    """Points that were measured class by class; what the arrays hold was checked with all others."""
+    must(len(cards) <= MOST_POINTS, f"there are at most {MOST_POINTS} points")
+    must(len(cards) == len(arrays.get("targeted/counts", ())), "each point of a target has its counts")
+    points = []
+    for i, card in enumerate(cards):
+        weights, counts, believed = (arrays[f"targeted/{name}"][i] for name in ("class_weights", "counts", "believed"))
+        asked = None if (weights == 1).all() else tuple(weights.tolist())
+        points.append(_point(card, class_weights=asked, counts=counts, believed=believed, cases=arrays.get("targeted/cases")))
+    return tuple(points)
 
 
 def _tests(card: dict[str, Any]) -> tuple[int, ...] | None:
@@ -203,5 +247,5 @@ def _family(arrays: Arrays, card: dict[str, Any], schema: Schema, encoder: Any) 
     if encoder is not None:
         from askwise.family.network import own_trunks
 
-        trunks = own_trunks(schema, int(card["facts"]["config"]["width"]), encoder, weights)
+        trunks = own_trunks(schema, encoder, weights)
     return Family(weights, scale, rank, *facts, trunks, card["rule"], decision_money(schema))

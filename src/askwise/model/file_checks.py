@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from askwise.core.arrays import Arrays
+from askwise.core.arrays import Arrays, Doubles
 from askwise.core.cases import Cases
 from askwise.core.costs import COUNTED, _circle
 from askwise.core.labels import LONGEST_LABEL
 from askwise.core.problem import Problem
 from askwise.core.schema import Schema
 from askwise.core.scoring import RULES
-from askwise.errors import StateError, must
-from askwise.model import alternatives, purchases
+from askwise.errors import Doubt, StateError, must
+from askwise.frontier.point import Point
+from askwise.model import alternatives, fit_rows, purchases, targeting
 from askwise.model.model import LearnedModel
 from askwise.stack.checks import check_numbers
+from askwise.stack.inference import Stack
 
-MATRICES = {"family/calibration", "family/linear.main", "family/linear.by_set", "loss", "costs/member", "costs/sources"}
+MATRICES = {f"family/{name}" for name in ("calibration", "linear.main", "linear.by_set", "stages.sets")}
+MATRICES |= {"loss", "costs/member", "costs/sources"}
+CONVOLUTION = re.compile(r"(family/classifier|family/selector\.encoder|point/\d+/encoder)\.body\.\d+\.weight")
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
@@ -69,6 +74,11 @@ def check_arrays(arrays: Arrays, schema: Schema, own_encoder: bool) -> None:
         "loss": ((K, D), "f"),
         **({} if schema.external_needs is None else {"external_needs": ((F,), "b")}),
     }
+    if "targeted/counts" in arrays:
+        n = len(arrays["targeted/counts"])
+        expected |= {f"targeted/{name}": ((n, K, D), "f") for name in ("counts", "believed")}
+        expected["targeted/class_weights"] = ((n, K), "f")
+        expected |= {"targeted/cases": ((K,), "f")} if "targeted/cases" in arrays else {}
     for name, (shape, kind) in expected.items():
         array = arrays[name]
         if array.shape != shape or array.dtype.kind != kind:
@@ -77,6 +87,8 @@ def check_arrays(arrays: Arrays, schema: Schema, own_encoder: bool) -> None:
         dimensions = {name: 2 if name.endswith(".weight") or name in MATRICES else 1 for name in arrays}
         side_by_side = re.compile(r"family/(heads|networks)\.\d+\.")
         dimensions |= {name: 3 for name in arrays if side_by_side.match(name)}
+        dimensions |= {name: 4 for name in arrays if CONVOLUTION.fullmatch(name) and arrays[name].ndim == 4}
+        dimensions |= {name: arrays[name].ndim for name in expected}
         must(all(arrays[name].ndim == n for name, n in dimensions.items()), "arrays have the right dimensions")
 
 
@@ -87,16 +99,23 @@ def check_network(weights: Arrays, schema: Schema, i: int) -> None:
         raise StateError(f"the network of point {i} does not fit its {schema.n_tests} tests and {schema.n_classes} classes")
 
 
-def check(model: LearnedModel) -> None:
-    """Everything that a model says of itself; then uses each of its parts once."""
+def checked(model: LearnedModel) -> LearnedModel:
+    """Everything that a model says of itself is checked; then each of its parts is used once. What comes back asks for no target
+    that it does not reach."""
     _check_names(model)
     _check_gaps(model)
     _check_costs(model)
     _check_facts(model.facts)
     must(purchases.fits(model), "the shares of bought tests are valid")
     must(alternatives.fits(model), "the figures of other policies are valid")
+    must(fit_rows.fits(model.facts), "the numbers of the rows of the fit are valid")
     _check_points(model)
+    _check_targeted(model)
+    model, unreached = targeting.nearest(model)
+    for sentence in unreached:
+        warnings.warn(sentence, Doubt, stacklevel=4)
     _rehearse(model)
+    return model
 
 
 def _check_names(model: LearnedModel) -> None:
@@ -144,6 +163,9 @@ def _check_facts(facts: Mapping[str, Any]) -> None:
     seconds, loss_scale = facts["seconds"], facts["loss_scale"]
     fine = are_numbers([seconds, loss_scale]) and 0 <= seconds < 1e12 and loss_scale > 0
     must(fine, "time and the scale of the losses are numbers")
+    counts = [*facts["rows"], facts["drawn"]] if "drawn" in facts else [1, 0, 0]
+    fine = len(counts) == 3 and all(type(n) is int and 0 <= n < 2**53 for n in counts) and counts[0] > 0
+    must(fine, "the rows that were used are counted")
     must(all(_are_rows(facts.get(name, []), n) for name, n in (("records", 5), ("areas", 2))), "the training record is complete")
 
 
@@ -153,7 +175,7 @@ def _are_rows(rows: Any, n: int) -> bool:
 
 
 def _check_points(model: LearnedModel) -> None:
-    points, first = model.points, model.points[0]
+    points, first = (*model.points, *model.targeted), model.points[0]
     optional = [x for p in points for x in (p.prefix, p.cap, p.breadth) if x is not None]
     must(are_numbers([*optional, *(x for p in points for x in p.shown.values())]), "points are numbers")
     counts = [
@@ -166,8 +188,29 @@ def _check_points(model: LearnedModel) -> None:
         named = [] if p.tests is None else [t for t in p.tests if type(t) is int and 0 <= t < model.schema.n_tests]
         fine = p.tests is None or (len(set(named)) == len(p.tests) == p.prefix and p.cap is not None)
         must(fine, "a set of tests has each of them once")
-    rising = [p.cost for p in points]
+    rising = [p.cost for p in model.points]
     must(first.weights is None and first.cost == 0 and rising == sorted(rising), "the points rise from deciding at once")
+
+
+def _check_targeted(model: LearnedModel) -> None:
+    """Points that were measured class by class, and a budget that asks for no more than they know."""
+    points = model.targeted
+    targeting.check(model.budget, model.schema.classes, bool(points), str(model.facts.get("algorithm")))
+    if not points:
+        return
+    must(isinstance(model.family, Stack) and model.family.weighs and model.rule is None, "only a stack has weighed classes")
+    for p in points:
+        tables = [np.asarray(t, float) for t in (p.counts, p.believed)]
+        fine = all(bool(np.isfinite(t).all() and (t >= 0).all() and t.sum() > 0) for t in tables)
+        must(fine, "what became of each class is counted")
+        must(p.cases is None or _are_worth(p.cases, tables[0].sum(1)), "the cases of each class are worth some")
+        weights = np.array(p.class_weights or [1.0])
+        must(bool((weights > 1e-6).all() and (weights < 1e6).all()), "the weights of classes are positive")
+    must(points[0].prefix == 0 and points[0].cost == 0 and points[0].class_weights is None, "the first decides at once")
+
+
+def _are_worth(cases: Doubles, counted: Doubles) -> bool:
+    return bool(np.isfinite(cases).all() and (cases >= 0).all() and (cases[counted > 0] > 0).all())
 
 
 def _rehearse(model: LearnedModel) -> None:
@@ -181,9 +224,16 @@ def _rehearse(model: LearnedModel) -> None:
     state = Cases.start(problem, np.arange(2), model.cap).observe()
     shared = None if model.family is None else model.family.weights
     # points of a family that differ only in their limits are the same network
-    different = model.points[1:] if shared is None else {(p.lam, p.prefix, p.breadth, p.tests): p for p in model.points}.values()
+    different = model.points[1:] if shared is None else _different(model)
+    check_numbers(shared or {})
     for point in different:
-        check_numbers(shared or point.weights or {})
+        check_numbers({} if shared else point.weights or {})
         q = model.arm(point).values(state)
         must(q.shape == state.legal.shape and bool(np.isfinite(q).all()), "the networks fit the tests and classes")
     model.belief(problem, model.rollout(problem))
+
+
+def _different(model: LearnedModel) -> Iterable[Point]:
+    """Points of a family that are not computed alike; at each class weight one that depends on it."""
+    weighed = {p.class_weights: p for p in model.targeted if p.prefix is None}
+    return [*{(p.lam, p.prefix, p.breadth, p.tests): p for p in model.points}.values(), *weighed.values()]

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from askwise import cluster
+from askwise.components.pictures import Convolutions
 from askwise.core.budget import Budget
 from askwise.core.parameters import OneOf, checked
 from askwise.core.problem import Problem
 from askwise.errors import Doubt, InputError
 from askwise.family.config import FamilyConfig
+from askwise.model import fit_rows
 from askwise.model.alternatives import to_facts
 from askwise.paper.config import TrainConfig
 from askwise.stack.config import StackConfig
@@ -68,13 +70,25 @@ def learns_from_all(algorithm: str, config: Any, network: Any, rows: int, apart:
     return settings.cross_fits(rows + apart)
 
 
+def counts_classes(algorithm: str, problem: Problem, config: Any, network: Any) -> bool:
+    """Whether a fit will measure policies class by class, under several class weights."""
+    name = chosen(algorithm, len(problem), len(problem.schema.offered), config, network)
+    most = (config or StackConfig()).weighed_classes if name == "stack" else 0
+    return problem.rule is None and problem.schema.n_classes <= most
+
+
 def learn(
     algorithm: str, problem: Problem, validation: Problem, budget: Budget, config: Any, seed: int, restarts: int, **options: Any
 ) -> Learned:
     """Trains so many times and keeps the best on validation rows. `options`: those that all algorithms' `run` have, such as
-    `encoder`, `time_limit`, `callback`, `resume` and `save`, and for the stack `engine` and `n_jobs`."""
-    callback, resume = options.get("callback"), options.get("resume")
-    algorithm = chosen(algorithm, len(problem), len(problem.schema.offered), config, options.get("encoder"))
+    `encoder`, `time_limit`, `callback`, `resume` and `save`, `threads` for networks, for the family `picture`, and for the stack
+    `engine` and `n_jobs`."""
+    callback, resume, threads = options.get("callback"), options.get("resume"), options.pop("threads", None)
+    picture = options.pop("picture", None)
+    network = options.get("encoder") or picture
+    algorithm = chosen(algorithm, len(problem), len(problem.schema.offered), config, network)
+    if picture is not None and algorithm != "family":
+        raise InputError(f"the shape of pictures is given, which algorithm {algorithm!r} has no use for; leave algorithm= out")
     if algorithm == "stack" and options.pop("encoder", None) is not None:
         raise InputError("a network of your own is given, which algorithm 'stack' has no place for; leave algorithm= out")
     if algorithm != "stack":  # it has one network, which learns here
@@ -85,7 +99,12 @@ def learn(
         earlier = None if resume is None else seconds_before(resume[1]) if algorithm != "paper" else 0.0
         callback.begin(restarts, earlier)
     run = import_module(f"askwise.{algorithm}.run").run  # only now: it loads torch
-    results = [run(problem, validation, budget, config, seed + i, **options) for i in range(restarts)]
+    from askwise.components.torch_state import own_threads
+
+    if algorithm == "family":  # which tries how many pay
+        options |= {"threads": threads, "picture": picture and Convolutions(picture.rows, picture.columns, picture.planes)}
+    with own_threads(threads if algorithm == "paper" else None):
+        results = [run(problem, validation, budget, config, seed + i, **options) for i in range(restarts)]
     best: TrainingResult[Any] = max(results, key=lambda result: result.score)
     if best.doubt:
         warnings.warn(best.doubt, Doubt, stacklevel=2)
@@ -96,6 +115,7 @@ def learn(
         "seconds": round(best.seconds, 1),
         "rows": [len(problem), len(validation)],
         "data": problem.fingerprint,
+        "fit_rows": fit_rows.to_facts(problem, validation),
         "versions": versions(),
         "stopped": best.stopped,
         "measured_on": best.measured_on,
@@ -105,7 +125,8 @@ def learn(
         ],
     }
     areas = [[r.step, r.area] for r in best.history if r.area is not None]
-    return Learned(best, {**facts, "areas": areas} if areas else facts)
+    drawn = {} if best.drawn is None else {"drawn": best.drawn}
+    return Learned(best, {**facts, **drawn, **({"areas": areas} if areas else {})})
 
 
 def versions() -> dict[str, str]:

@@ -32,6 +32,8 @@ from askwise.frontier.choice import Blend, choose
 from askwise.frontier.confidence import upper_bound
 from askwise.frontier.hull import staircase
 from askwise.frontier.point import AT_ONCE, Point, neighbours
+from askwise.frontier.targets import Judge
+from askwise.model import fit_rows, targeting
 from askwise.model.acquisitions import AcquisitionReport
 from askwise.paper.numpy_network import DenseValues
 from askwise.tables.encoding import Encoding
@@ -63,14 +65,46 @@ class LearnedModel:
     encoder: Encoder | None = None  # of the user's own
     family: Family | None = None  # one set of weights for all points, at any tradeoff and any hard budget
     rule: str | None = None  # the scoring rule by which beliefs were judged; None: decisions were, by `loss`
+    targeted: tuple[Point, ...] = ()  # measured class by class, under several class weights; the first decides at once
 
     @cached_property
     def blend(self) -> Blend:
         """Which points of the frontier the budget follows."""
+        if self._target is not None:
+            at = next(i for i, point in enumerate(self.frontier) if point is self._target)
+            return Blend(at, at, 0.0)
         cost, loss, error = zip(*((self._at_most(p), p.loss, p.measure.loss_error) for p in self.frontier), strict=True)
         if self.family is None:
             return choose(cost, -np.array(loss), error, self.budget, str(self.facts["config"].get("mixture", "always")))
         return choose(np.maximum.accumulate(cost), -np.array(loss), error, self.budget, "if better", neighbours(self.frontier))
+
+    @cached_property
+    def _target(self) -> Point | None:
+        """What reaches the targets of the budget, if it has any."""
+        if not self.budget.targets:
+            return None
+        points, judge = self.targeted or self.points, Judge(self.schema.classes, self.losses, self.rule)
+        kept = targeting.within(points, self.budget, self.schema.costs, self.family)
+        point = targeting.targeted(points, judge, self.budget, kept, f" {self.unit}".rstrip())
+        return point if self.class_weights is None else targeting.judged(point, self.losses)
+
+    @cached_property
+    def class_weights(self) -> tuple[float, ...] | None:
+        """How the classes weigh against each other at the budget; None: as in the fit."""
+        if self.budget.class_weights is None or self.family is None:
+            return None
+        return targeting.asked_weights(self.budget, self.schema.classes, self.family.weights["prior"])
+
+    @property
+    def losses(self) -> Doubles:
+        """K, D: `loss`, as the classes weigh at the budget."""
+        return targeting.weighed_loss(self.loss, self.class_weights)
+
+    @cached_property
+    def _points(self) -> tuple[Point, ...]:
+        """All that the budget could follow, but for its targets. An average budget follows what was measured to cost so much."""
+        weights, exactly = self.class_weights, self.budget.average is None
+        return self.points if weights is None else targeting.weighed(self.targeted, weights, self.loss, exactly)
 
     def _at_most(self, point: Point) -> float:
         """What a point costs or, where the budget asks for a confidence, what it costs at most with that probability."""
@@ -90,13 +124,17 @@ class LearnedModel:
         keep its hard part, and are better than every cheaper one. So a further constraint never promises more, and what is
         promised is what is run."""
         if self.family is None:
-            return self.points
-        costs, most = self.schema.costs, self.budget.cap(self.schema.costs)
-        within = self.points
-        if most is not None and most < costs.most:
-            within = tuple(p for p in self.points if self.family.most_paid(costs, p.prefix, p.cap) <= most)
-        on = [within[i] for i in staircase([p.cost for p in within], [-p.loss for p in within]).tolist()]
-        return (*([] if on[0] is self.points[0] else [self.points[0]]), *on)
+            within = on = self._points
+        else:
+            costs, most = self.schema.costs, self.budget.cap(self.schema.costs)
+            within = self._points
+            if most is not None and most < costs.most:
+                within = tuple(p for p in within if self.family.most_paid(costs, p.prefix, p.cap) <= most)
+            on = tuple(within[i] for i in staircase([p.cost for p in within], [-p.loss for p in within]).tolist())
+        first, others = self._points[0], [p for p in on if p is not self._points[0]]
+        if self._target is not None and self._target not in others:  # what a target follows may not be the best for its money
+            others = sorted([*others, self._target], key=lambda p: p.cost)
+        return (first, *others)
 
     @property
     def frontier_figures(self) -> list[dict[str, Any]]:
@@ -104,8 +142,8 @@ class LearnedModel:
         return [{"lam": p.lam, "kind": self.kind_of(i), **p.measure.to_dict()} for i, p in enumerate(self.frontier)]
 
     def kind_of(self, i: int) -> str:
-        """The kind of a policy of the frontier; the first of them buys nothing."""
-        return self.frontier[i].kind if i else AT_ONCE
+        """The kind of a policy of the frontier; the first of them buys nothing, and what a target follows may be like it."""
+        return self.frontier[i].kind if i and self.frontier[i].prefix != 0 else AT_ONCE
 
     def limit(self, point: Point) -> int | None:
         """The units that cases which follow a point keep to; None where nothing limits them. A point that was measured under a
@@ -154,8 +192,9 @@ class LearnedModel:
         they must not become smaller than the one it was trained for. With a larger one it still keeps to that, and says so: what
         it would do with more money was never measured."""
         budget = checked(budget, OPTIONAL_BUDGET, "budget") or Budget()
+        targeting.check(budget, self.schema.classes, bool(self.targeted), str(self.facts.get("algorithm")))
         if self.family is not None:  # knows every budget
-            return replace(self, budget=budget)
+            return targeting.reached(replace(self, budget=budget))
         trained = self.trained_for.hard
         if budget.hard is not None and (trained is None or budget.hard < trained):
             was = "without a hard budget" if trained is None else f"for a hard budget of {float(trained):g}"
@@ -164,7 +203,7 @@ class LearnedModel:
         if trained is not None and budget.hard is not None and budget.hard > trained:
             was = f"this model was trained for a hard budget of {float(trained):g} and keeps to it"
             warnings.warn(f"{was}; to spend up to {float(budget.hard):g} fit again with {budget}", Doubt, stacklevel=2)
-        return replace(self, budget=replace(budget, hard=trained))
+        return targeting.reached(replace(self, budget=replace(budget, hard=trained)))
 
     @cached_property
     def policy(self) -> Policy:
@@ -203,7 +242,8 @@ class LearnedModel:
         """Short, and different for models that may decide differently, whatever their budget."""
         schema, costs = self.schema, self.schema.costs
         card = (schema.columns, schema.tests, schema.classes, costs.smallest_unit, self.known, self.seed, self.encoding.to_dict())
-        points = [(p.lam, p.prefix, p.cost, p.loss, p.cap, p.breadth, p.tests) for p in self.points]
+        every = *self.points, *self.targeted
+        points = [(p.lam, p.prefix, p.cost, p.loss, p.cap, p.breadth, p.tests, p.class_weights) for p in every]
         digest = hashlib.sha256(repr((*card, points, *([] if self.rule is None else [self.rule]))).encode())
         sets = [self.family.weights] if self.family is not None else [p.weights or {} for p in self.points]
         weights = [weights[name] for weights in sets for name in sorted(weights)]
@@ -220,7 +260,7 @@ class LearnedModel:
         external = answers(self.external, X, self.schema, values, self.encoding.columns, rule=self.rule)
         mask = known_at_start(self.schema, values, [self.known or None, known])
         judged = self.loss if self.rule is None else self.rule
-        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids, loss=judged).with_loss(self.loss)
+        return Problem.build(self.schema, values, y, known=mask, external=external, ids=ids, loss=judged).with_loss(self.losses)
 
     def predict(self, X: Any, known: Any = None, ids: Any = None) -> Array:
         """The decisions."""
@@ -243,6 +283,8 @@ class LearnedModel:
 
     def report(self, problem: Problem) -> Report:
         """What it does on cases whose classes are known, with the probabilities with which it decides."""
+        if problem.y is not None and (too_good := fit_rows.sentence(self.facts, problem)):
+            warnings.warn(too_good, Doubt, stacklevel=2)
         done = self.rollout(problem)
         return Report(problem, replace(done, belief=self.belief(problem, done)))
 

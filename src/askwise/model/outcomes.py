@@ -78,7 +78,7 @@ class Outcomes:
         """In words that fit into JSON."""
         bought = [[round(s, 5) for s in each.bought] for each in self.classes if each.bought is not None]
         return {
-            "recall": [[each.cases, round(each.recall, 5), round(each.error, 5)] for each in self.classes],
+            "recall": [[each.cases, round(each.recall, 8), round(each.error, 8)] for each in self.classes],
             "bins": [[each.cases, round(each.probability, 5), round(each.share, 5)] for each in self.bins],
             "about": self.about,
             "by_class": bought or None,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from askwise.core.budget import Budget
 from askwise.core.episode import rollout
 from askwise.core.policy import Mixture
 from askwise.core.problem import Problem
@@ -57,7 +58,15 @@ def measure_usage(model: LearnedModel, problem: Problem, held_out: Follow | None
                 "paths": [[[index[test] for test in tests], round(share, 5)] for tests, share in common_paths(report)],
             }
         )
-    return {"rows": len(sample), "hard": str(model.budget.hard), "points": points}
+    return {"rows": len(sample), "hard": _asked(model), "points": points}
+
+
+def _asked(model: LearnedModel) -> str:
+    """What the frontier of a budget depends on."""
+    budget = model.budget
+    others = Budget(targets=budget.targets, class_weights=budget.class_weights)
+    average = budget.average if budget.targets else budget.average is not None
+    return str(budget.hard) if others == Budget() else f"{budget.hard} {others} {average}"
 
 
 def common_paths(report: Report) -> list[tuple[tuple[str, ...], float]]:
@@ -79,9 +88,9 @@ def followed(model: LearnedModel, held_out: Follow) -> Report:
 
 
 def usage(model: LearnedModel) -> Usage | None:
-    """At the model's budget; None where it was not measured: under another hard budget than that of the fit."""
+    """At the model's budget; None where it was not measured: under another hard budget or other targets than those of the fit."""
     recorded, blend, names = model.facts.get("usage"), model.blend, model.schema.tests
-    if recorded is None or recorded["hard"] != str(model.budget.hard) or len(recorded["points"]) != len(model.frontier):
+    if recorded is None or recorded["hard"] != _asked(model) or len(recorded["points"]) != len(model.frontier):
         return None
     bought, paths = dict.fromkeys(model.schema.offered, 0.0), dict[tuple[str, ...], float]()
     for i, share in ((blend.first, 1 - blend.share), (blend.second, blend.share)):

@@ -37,9 +37,14 @@ _CPU: dict[str, Any] = {
 }
 # Large sets: what pretraining has learned must survive, so rates are lower
 _CPU_LARGE: dict[str, Any] = {"rho": 0.01, "lr_start": 3e-4, "explore_epochs": 8, "window_epochs": 1}
+# Pictures: a policy that still buys hundreds of pixels takes longer to be measured than to learn
+_CPU_PICTURES: dict[str, Any] = {**_CPU_LARGE, "epoch": 80, "lr_pretrain": 3e-4, "pretrain_batch": 512} | {
+    "measure_rows": 1_000,
+    "window_epochs": 2,
+}
 _CPU_BY_NAME: dict[str, dict[str, Any]] = {
-    "mnist": {**_CPU_LARGE, "epoch": 80, "lr_pretrain": 3e-4, "pretrain_steps": 10_000, "pretrain_batch": 512},
-    "cifar": {**_CPU_LARGE, "epoch": 80, "lr_pretrain": 3e-4, "pretrain_steps": 10_000, "pretrain_batch": 512},
+    "mnist": _CPU_PICTURES,
+    "cifar": _CPU_PICTURES,
     "forest": {**_CPU_LARGE, "epoch": 300, "pretrain_steps": 50_000, "pretrain_batch": 1_024},
     "miniboone": {"epoch": 20, "pretrain_steps": 4_000, "pretrain_batch": 512},
     "diabetes": {"epoch": 40, "pretrain_steps": 4_000, "pretrain_batch": 512},

@@ -95,6 +95,7 @@ def run(
         policy=policy,
         shared=None,
         doubt=unsettled(history),
+        encoder=encoder,
     )
 
 

@@ -38,6 +38,8 @@ from askwise.reports.model_report import (
     unit_of,
 )
 from askwise.reports.pages import Beside, Block, Code, Facts, Heading, Picture, Table, Words, fragment, html, markdown
+from askwise.reports.promises import borne_out
+from askwise.reports.reached import recalls_table, recalls_words, targets_table
 from askwise.texts import encoded, give_or_take, printable
 
 PICTURES, PAGES = (".png", ".svg"), (".html", ".md")  # endings of what is written beside a model
@@ -80,7 +82,13 @@ def in_notebook(model: LearnedModel) -> str:
 def contents(model: LearnedModel, on: Sequence[MeasuredOn], curve: Picture) -> list[Block]:
     """The whole page, as blocks."""
     blocks: list[Block] = [Words(headline(model), lead=True), _facts(model)]
+    has_to_reach = targets_table(model)
+    if has_to_reach is not None:
+        blocks += [Heading("What has to be reached"), has_to_reach]
     blocks += [Heading("What each amount of money buys"), curve, _sentence(kinds_used(model)), points(model)]
+    costs_of_recall = recalls_table(model)
+    if costs_of_recall is not None:
+        blocks += [Heading("What each recall costs"), costs_of_recall, Words(recalls_words(model))]
     table = compared(model)
     if table is not None:
         blocks += [Heading("Which kind of policy"), table, Words(KINDS_WORDS)]
@@ -92,7 +100,8 @@ def contents(model: LearnedModel, on: Sequence[MeasuredOn], curve: Picture) -> l
         blocks += _ends(model, source, source.ends)
     if on:
         notes = [Words(note) for note in map(partial(cost_note, model), on) if note]
-        blocks += [Heading("Results"), _results(model, on), *notes]
+        promises = [_sentence(f"on {of.words}: {promise}") for of in on for promise in borne_out(model, of.report)]
+        blocks += [Heading("Results"), _results(model, on), *notes, *promises]
     rest = [line for line in describe(model).splitlines() if line not in (headline(model), kinds_used(model))]
     return [*blocks, Heading("The model"), *map(_sentence, rest)]
 
@@ -163,13 +172,18 @@ def static_cost(model: LearnedModel) -> str | None:
     plain = [each.measure for each in alternatives(model) if each.kind == SAME_TESTS]
     if not plain or model.budget.hard is not None or {p.kind for p in model.followed} == {SAME_TESTS}:
         return None
-    as_good = [m.cost for m in plain if m.loss <= model.measured.loss]
-    if not as_good:
-        return "No fixed set of tests for everybody was as good as this policy."
-    return (
-        f"The cheapest fixed set of tests for everybody that was as good as this policy costs {min(as_good):.4g}{unit_of(model)} "
-        f"per case, this policy {model.measured.cost:.4g}."
-    )
+    here, unit = model.measured, unit_of(model)
+    as_good = [m.cost for m in plain if m.loss <= here.loss]
+    words = "No fixed set of tests for everybody that was measured was as good as this policy"
+    if as_good:
+        words = (
+            "The cheapest fixed set of tests for everybody that was measured and as good as this policy costs "
+            f"{min(as_good):.4g}{unit} per case, this policy {here.cost:.4g}"
+        )
+    near = min((m for m in plain if m.loss <= here.loss + (here.loss_error or 0.0)), key=lambda m: m.cost, default=None)
+    if near is None or near.cost >= min(as_good, default=np.inf):
+        return f"{words}."
+    return f"{words}; one for {near.cost:.4g}{unit} comes within the ± of this policy: {objective_words(model, near)}."
 
 
 # ---------------------------------------------------------------------- what is bought by whom

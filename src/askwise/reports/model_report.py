@@ -9,10 +9,12 @@ from askwise.core.budget import Budget
 from askwise.core.measures import Measure
 from askwise.core.scoring import RULES
 from askwise.evaluation import Estimate, Report
-from askwise.frontier.point import KINDS
+from askwise.frontier.choice import NEAR
+from askwise.frontier.point import KINDS, Point, neighbours, told_apart
 from askwise.model.alternatives import all_tests, comparison
 from askwise.model.model import LearnedModel
 from askwise.reports.pages import Strong, Table, as_text
+from askwise.reports.training import gain_of_late, rows_used
 from askwise.tables.external import Recorded
 from askwise.texts import give_or_take, printable
 
@@ -21,6 +23,7 @@ def frontier_table(model: LearnedModel) -> str:
     """Text: every kept policy, of which kind it is, and where the model works. What was learned for comes first."""
     name, lines = model.objective, [as_text(points(model))]
     lines.append(f"    > where the model works; measured on {model.held_out_cases}; ± is one standard error")
+    lines += [f"    {more}"] if (more := left_out(model)) else []
     if model.rule is not None:
         lines.append(f"    it was learned for the {name} of the class probabilities, not for the class that is named")
     if model.weighted:
@@ -33,8 +36,8 @@ def points(model: LearnedModel) -> Table:
     """The same as a block of a page."""
     followed = {model.blend.first, model.blend.second} if model.blend.share else {model.blend.first}
     rows = []
-    for i, point in enumerate(model.frontier):
-        m = point.measure
+    for i in told_points(model):
+        m = model.frontier[i].measure
         figures = [
             f"{m.cost:.4g}{give_or_take(m.cost_error)}",
             objective_words(model, m),
@@ -45,7 +48,20 @@ def points(model: LearnedModel) -> Table:
         rows.append(tuple(map(Strong, figures)) if i in followed else tuple(figures))
     other = "accuracy" if model.judged_by_loss else "loss"
     head = (in_unit("mean cost", model), model.objective, other, "cases", "kind of policy")
-    return Table("Points of the line; where the model works is bold", head, tuple(rows))
+    more = left_out(model)
+    return Table(f"Points of the line; where the model works is bold{more and f'; {more}'}", head, tuple(rows))
+
+
+def told_points(model: LearnedModel) -> list[int]:
+    """Numbers of the listed points of the frontier: a default fit knows many that cost almost nothing and do the same."""
+    used = [model.frontier[i] for i in (model.blend.first, model.blend.second)]
+    return told_apart(model.frontier, [*used, model.saturation, enough(model)])
+
+
+def left_out(model: LearnedModel) -> str:
+    """How many points are not listed, in words; empty where all are."""
+    n = len(model.frontier) - len(told_points(model))
+    return f"{n} more, not listed, differ from a cheaper one by hardly any money and by no more than the ±" if n else ""
 
 
 def unit_of(model: LearnedModel) -> str:
@@ -121,8 +137,9 @@ def kinds_used(model: LearnedModel) -> str:
         if not runs or runs[-1][0] != model.kind_of(i):
             runs.append((model.kind_of(i), []))
         runs[-1][1].append(point.cost)
-    parts = [f"{kind} at {of[0]:.4g}" + (f" to {of[-1]:.4g}" if len(of) > 1 else "") for kind, of in runs]
-    between = "; an average budget between two of them finds one of its own" if len(model.frontier) > 1 else ""
+    parts = [f"{kind} at {of[0]:.4g}" + (f" to {of[-1]:.4g}" if of[-1] > of[0] else "") for kind, of in runs]
+    close = neighbours(model.frontier) if model.family is not None else []
+    between = "; an average budget between two of a kind that cost nearly the same finds one of its own" if close else ""
     return f"{in_unit('policies by their mean cost', model)}: {'; '.join(parts)}{between}"
 
 
@@ -169,9 +186,12 @@ def describe(model: LearnedModel) -> str:
         headline(model),
         f"{len(schema.offered)} tests, {total:.4g}{unit} for all of them; classes {', '.join(map(printable, schema.classes))}",
         f"trained {model.facts['seconds']} s for {trained_for} ({model.facts['stopped']})",
+        *([rows] if (rows := rows_used(model)) else []),
+        *([gained] if (gained := gain_of_late(model)) else []),
         f"works at {model.budget if model.budget != Budget() else 'its cheapest point within one standard error of the best'}: "
         f"expected cost {expected.cost:.4g}{give_or_take(expected.cost_error)}{unit}, {reached(expected)}",
         *([by_lot] if (by_lot := lottery(model)) else []),
+        *([left] if (left := left_over(model)) else []),
         best_measured(model),
         kinds_used(model),
     ]
@@ -215,11 +235,32 @@ def percent_of(share: float) -> str:
     return "under 1 %" if share < 0.005 else "over 99 %" if share > 0.995 else f"{100 * share:.0f} %"
 
 
+def left_over(model: LearnedModel) -> str | None:
+    """How little of an average budget is spent where a dearer policy is better, and how to spend it; None where it is spent."""
+    b, here, unit = model.budget.average, model.measured, unit_of(model)
+    if b is None or model.budget.targets or model.budget.confidence is not None or here.cost >= (1 - NEAR) * float(b):
+        return None
+    dearer = next((p for p in model.frontier if p.cost > float(b)), None)  # they are by rising cost
+    if dearer is None:
+        return None
+    words = f"of {float(b):.4g}{unit} per case only {here.cost:.4g} is spent: the next better policy costs {dearer.cost:.4g}"
+    return (
+        words
+        if model.budget.mixing is False
+        else f"{words}; --mixing, mixing=True in Python, draws one of two policies for each case"
+    )
+
+
+def enough(model: LearnedModel) -> Point:
+    """The cheapest point that is as good as the best, as far as one can tell."""
+    best = model.saturation
+    return next(p for p in model.frontier if p.loss <= best.loss + best.measure.loss_error)  # they are by rising cost
+
+
 def best_measured(model: LearnedModel) -> str:
     """Beyond which money nothing better was measured, and how little of it is as good as that as far as one can tell. The ± is
     that of each figure; how sure differences are is not known, though they were measured on the same cases."""
-    best = model.saturation
-    near = next(p for p in model.frontier if p.loss <= best.loss + best.measure.loss_error)  # they are by rising cost
+    best, near = model.saturation, enough(model)
     if best is model.frontier[0]:
         return f"no policy that buys anything was better than deciding at once{_while_capped(model)}"
     figures = f"{model.objective} {objective_words(model, best.measure)}"
@@ -261,7 +302,7 @@ def card(model: LearnedModel) -> dict[str, Any]:
         "external": model.external.column if isinstance(model.external, Recorded) else None,
         "expected": model.expected,
         "frontier": model.frontier_figures,
-        "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas", "usage")},
+        "facts": {k: v for k, v in model.facts.items() if k not in ("records", "areas", "usage", "fit_rows")},
     }
 
 

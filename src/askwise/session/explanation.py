@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from askwise.core.policy import Constant, ValueView
 from askwise.core.scoring import expected_losses
 from askwise.frontier.point import Point
 from askwise.model.model import LearnedModel
+from askwise.model.targeting import weighed_loss
 from askwise.session.partial_case import PartialCase
 from askwise.session.step import Expected, Option, Step
 
@@ -43,7 +45,7 @@ class StepExplainer:
         self.risk: Array  # B, D: expected loss of each decision now
         if view.belief is not None:
             self.belief = view.belief / np.add.reduce(view.belief, 1, keepdims=True, dtype=np.float64)
-            self.risk = expected_losses(self.belief, model.loss, model.rule)
+            self.risk = expected_losses(self.belief, weighed_loss(model.loss, self.point.class_weights), model.rule)
         else:
             self.belief = model.believed(view.q)
             self.risk = self.belief @ model.loss if others else -view.q[:, : model.schema.n_classes] * model.loss_scale
@@ -52,6 +54,29 @@ class StepExplainer:
         self.now = self.risk[np.arange(len(self.best)), self.best]
         if model.rule is not None:  # the belief loses the same, whatever class is named
             self.risk = np.repeat(self.now[:, None], model.schema.n_classes, 1)
+        finite = np.isfinite(view.gain)
+        ranking = np.where(finite, -view.gain, np.inf).argsort(1, kind="stable")
+        self.gain = self._possible(view.gain * model.loss_scale, ranking)
+        ranked = ranking[:, : RUNNERS_UP + 1].tolist()
+        # B lists: the tests with the largest gains
+        self.ranked = [tests[:n] for tests, n in zip(ranked, np.add.reduce(finite, 1).tolist(), strict=True)]
+        # B: whether a family says nothing useful of a case yet: it has learned from cases that hold what is free for everybody
+        free = self.state.legal[:, model.schema.first_test :] & (self.costs.alone == 0)
+        self.lacks_free: list[bool] = (np.logical_or.reduce(free, 1) & ~np.isnan(view.cost)).tolist()
+        self.shown_belief, self.shown_risk = self.belief.tolist(), np.maximum(self.risk, 0).tolist()  # values may be below 0
+
+    def _possible(self, gain: Array, ranking: Ints) -> Array:
+        """B, F: gains as far as they are possible, in the order of the estimates, which know no bounds. No test saves more than
+        all that is lost by deciding now, and that only if nothing but itself is paid:
+
+            gain ≤ max(now - λ cost, 0)
+        """
+        assert self.state.test_cost is not None
+        most = np.maximum(self.now[:, None] - self.point.lam * self.state.test_cost, 0)
+        possible = np.empty(gain.shape)
+        bounded = np.take_along_axis(np.fmin(gain, most), ranking, 1)  # what is not estimated comes last
+        np.put_along_axis(possible, ranking, np.minimum.accumulate(bounded, 1), 1)
+        return np.where(np.isfinite(gain), possible, np.nan)
 
     def asked(self, i: int, test: int) -> Step:
         """Case i goes on with a test."""
@@ -95,10 +120,9 @@ class StepExplainer:
 
     def _step(self, i: int, why: tuple[Option, ...], reason: str, expected: Expected, *, fee: float = 0.0, **chosen: Any) -> Step:
         schema, most = self.model.schema, self.cases[i].most
-        risk = np.maximum(self.risk[i], 0).tolist()  # learned values may be a little below 0
         return Step(
-            probabilities=dict(zip(schema.classes, self.belief[i].tolist(), strict=True)),
-            losses=dict(zip(schema.decisions, risk, strict=True)),
+            probabilities=dict(zip(schema.classes, self.shown_belief[i], strict=True)),
+            losses=dict(zip(schema.decisions, self.shown_risk[i], strict=True)),
             why=why,
             reason=reason,
             expected=expected,
@@ -137,15 +161,13 @@ class StepExplainer:
             ranked = [j for j in self.order if coming[i, j]]
             gain = None
         else:
-            gain = self.view.gain[i] * self.model.loss_scale
-            there = np.isfinite(gain).nonzero()[0]
-            ranked = there[(-gain[there]).argsort(kind="stable")[: RUNNERS_UP + 1]].tolist()
+            gain, ranked = self.gain[i], self.ranked[i]
         others = [j for j in ranked if j != chosen][:RUNNERS_UP]
         names = self.model.schema.tests
-        if self._lacks_free(i):
+        if self.lacks_free[i]:
             gain = None
         return tuple(
-            Option(names[j], float(test_cost[i, j]), None if gain is None or not np.isfinite(gain[j]) else float(gain[j]))
+            Option(names[j], float(test_cost[i, j]), None if gain is None or not math.isfinite(gain[j]) else float(gain[j]))
             for j in (*first, *others)
         )
 
@@ -157,11 +179,11 @@ class StepExplainer:
             row = slice(i, i + 1)
             paid = self.costs.paid(self.held[row], None if self.known is None else self.known[row])
             cost, loss = float(self.costs.money(self.costs.bill(paid, view.coming[row])[0])), self.point.loss
-        elif np.isnan(cost):  # only their sum is known, so the cost is taken from what was measured
+        elif math.isnan(cost):  # only their sum is known, so the cost is taken from what was measured
             cost = max(self.point.cost - spent, test_cost)
             best = float(np.where(self.state.legal[i], view.q[i], -np.inf).max())
             loss = -best * self.model.loss_scale - self.point.lam * cost
-        elif self._lacks_free(i):
+        elif self.lacks_free[i]:
             cost, loss = max(self.point.cost - spent, test_cost), self.point.loss
         most = float(self.costs.money(self.costs.most)) - spent if self.state.left is None else float(self.state.left[i])
         cost, loss = max(min(cost, most), test_cost), min(max(loss, 0.0), now)
@@ -171,12 +193,7 @@ class StepExplainer:
 
     def _in_order(self, i: int) -> bool:
         """Whether case i follows a fixed order, rather than what is expected of each test."""
-        return self.view.coming is not None and bool(np.isnan(self.view.cost[i]))
-
-    def _lacks_free(self, i: int) -> bool:
-        """Whether a family says nothing useful of case i yet: it has learned from cases that hold what is free for everybody."""
-        legal = self.state.legal[i : i + 1, self.model.schema.first_test :]
-        return not np.isnan(self.view.cost[i]) and bool((legal & (self.costs.alone == 0)).any())
+        return self.view.coming is not None and math.isnan(self.view.cost[i])
 
     def _because(self, why: tuple[Option, ...]) -> str:
         first, *others = why

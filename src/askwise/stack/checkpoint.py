@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,12 +17,18 @@ from askwise.stack.checks import check_features, check_learners, check_numbers
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.stopping import CURVES, is_layer
-from askwise.stack.trees import TreeArrays
+from askwise.stack.trees import STORED
 from askwise.training.checkpoint import TrainingState, part
 from askwise.training.checkpoint_checks import intact, order_of, same_shapes, same_types
 
 FEATURES = {f"bins.{name}" for name in ("source", "low", "slope")} | {f"sines.{name}" for name in ("source", "rate", "phase")}
-WHOLE = {"trees.column", "trees.child", "trees.root", "trees.output", "trees.depth", "bins.source", "sines.source"}
+OF_STAGES = {f"stages.{name}" for name in ("sets", "trees", *STORED)}
+WHOLE = {
+    **{f"{kind}.source": np.int64 for kind in ("bins", "sines")},
+    **{f"{kind}.{name}": np.int32 for kind in ("trees", "stages") for name in STORED if name != "number"},
+    "stages.trees": np.int32,
+    "stages.sets": np.uint8,
+}  # arrays that hold no fractions
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what the optimiser remembers of each parameter
 
 
@@ -43,14 +49,13 @@ def check_state(stored: TrainingState, here: TrainingState, problem: Problem, fo
     _check_contents("its features", features)
     with _as_damage_of("its features"):
         check_features(features, len(schema.columns))
-    complete = facts["members"] == folds.members
+    complete, weights = facts["members"] == folds.members, part(arrays, "weight/")
+    staged = facts["staged"] and folds.members == 1
     for k in members:
-        _check_member(f"its member {k}", part(arrays, f"member/{k}/"), features, schema, config, complete)
-    weights = part(arrays, "weight/")
+        _check_member(f"its member {k}", part(arrays, f"member/{k}/"), features, schema, config, complete, list(weights), staged)
     intact(sorted(weights) == facts["learners"], f"it does not have the weights of the learners {quoted(facts['learners'])}")
     for name, weight in weights.items():
-        fits = weight.dtype == np.float64 and weight.shape == (3,) and bool(np.isfinite(weight).all())
-        intact(fits, f"the weight of its {name} is not three numbers")
+        intact(weight.dtype == np.float64 and _is_weight(weight, weights), f"the weight of its {name} does not fit")
     if pool := part(arrays, "pool/"):
         _check_pool(pool, problem, folds, config)
     for name, value in part(arrays, "optimiser/").items():
@@ -64,6 +69,8 @@ def _check_counts(facts: dict[str, Any], folds: Folds, config: StackConfig) -> N
         intact(facts[name] <= most, f"its {name} is {quoted(facts[name])}, and can be {most} at most")
     progress = max(facts["step"] / config.value_steps, facts["done"])
     intact(facts["grown"] <= progress * (config.growths + 1), f"its pool cannot have grown {facts['grown']} times by now")
+    sizes = [0, *config.tree_sizes]
+    intact(facts["leaves"] in sizes, f"its trees have {quoted(facts['leaves'])} leaves, and can have {quoted(sizes)}")
     early, first = facts["early"], facts["members"] + 1  # the next member would no longer be early
     fits = all(type(k) is int and first <= k < folds.members for k in early) and len(set(early)) == len(early)
     intact(fits, f"its early members cannot be {quoted(early)}")
@@ -73,10 +80,11 @@ def _check_stage(arrays: Arrays, facts: dict[str, Any], folds: Folds, tests: int
     """Each part of a training needs those before it."""
     has = {kind: any(name.startswith(f"{kind}/") for name in arrays) for kind in ("features", "weight", "pool")}
     members = facts["members"] > 0 or bool(facts["early"])
-    intact(facts["trial"] or not (members or has["features"]), "it has members or features before the trial of these")
+    intact(facts["leaves"] or not (members or has["features"]), "it has members or features before the trial of these")
     intact(facts["members"] == folds.members or not has["weight"], "it has weights of learners before all members")
     intact(has["weight"] or not facts["refined"], "its order is refined before there are weights of learners")
-    intact(facts["refined"] or not has["pool"], "it has a pool before its order is refined")
+    intact(facts["refined"] or not facts["staged"] or folds.members > 1, "it has trees for prefixes before its order is refined")
+    intact((facts["refined"] and facts["staged"]) or not has["pool"], "it has a pool before its order is refined")
     intact(has["pool"] or not (facts["step"] or facts["grown"]), "it has taken steps without a pool")
     first, refined = (order_of(arrays, name, tests) for name in ("order", "refined_order"))
     intact(facts["refined"] or np.array_equal(first, refined), "its order has changed before it is refined")
@@ -103,33 +111,50 @@ def _as_damage_of(whose: str) -> Iterator[None]:
 
 
 def _check_contents(whose: str, arrays: Arrays) -> None:
-    """Numbers of the right type, all of them finite but for thresholds of leaves."""
+    """Numbers of the right type, all of them finite."""
     for name, value in arrays.items():
-        dtype = np.dtype(np.int64 if name.removeprefix("networks.") in WHOLE else np.float32)
+        dtype = np.dtype(WHOLE.get(name.removeprefix("networks."), np.float32))
         intact(value.dtype == dtype, f"{name!r} of {whose} is {value.dtype}, and should be {dtype}")
     with _as_damage_of(whose):
         check_numbers(arrays)
 
 
-def _check_member(whose: str, learners: Arrays, features: Arrays, schema: Schema, config: StackConfig, stopped: bool) -> None:
+def _check_member(
+    whose: str,
+    learners: Arrays,
+    features: Arrays,
+    schema: Schema,
+    config: StackConfig,
+    stopped: bool,
+    weighted: list[str],
+    staged: bool,
+) -> None:
     """The learners of a member: complete, as large as the settings say, and each what it should be. Before all members are there
-    they have their curves and are not yet stopped."""
+    they have their curves and are not yet stopped; `weighted` are those that have weights; if `staged`, it may have trees for
+    prefixes."""
     shapes = _network_shapes(schema, features, config)
     by_set = {"linear.by_set"} if schema.n_tests <= DESIGN.by_set_tests else set()
     names = {"linear.main", "linear.bias", *by_set, *shapes, *(f"networks.{name}" for name in features)}
-    names |= {"reached", *(f"trees.{name}" for name in TreeArrays._fields)}
+    names |= {"reached", *(f"trees.{name}" for name in STORED), *(f"weight.{name}" for name in weighted)}
+    names |= OF_STAGES if "stages.sets" in learners and staged else set()
     intact(set(learners) == names | (set() if stopped else set(CURVES)), f"{whose} is not complete")
     _check_contents(whose, learners)
     if not stopped:
         learners = _checked_curves(whose, learners, schema, config)
     with _as_damage_of(whose):
-        check_learners(learners, schema, LEARNERS)
+        check_learners(learners, schema, [name for name in LEARNERS if name != "stages" or "stages.sets" in learners])
     for name, shape in shapes.items():
         intact(learners[name].shape == shape, f"{name!r} of {whose} has shape {learners[name].shape}, and should have {shape}")
+    for name in weighted:
+        intact(_is_weight(learners[f"weight.{name}"], weighted), f"the weight of the {name} of {whose} does not fit")
     share = learners["reached"]
     intact(share.shape == (3,) and bool(((share >= 0) & (share <= 1)).all()), f"'reached' of {whose} is not three shares")
     same = all(np.array_equal(learners[f"networks.{name}"], value) for name, value in features.items())
     intact(same, f"{whose} sees columns in another way than the others")
+
+
+def _is_weight(weight: Array, learners: Collection[str]) -> bool:
+    return weight.shape == (4 if "stages" in learners else 3,) and bool(np.isfinite(weight).all())
 
 
 def _checked_curves(whose: str, learners: Arrays, schema: Schema, config: StackConfig) -> Arrays:

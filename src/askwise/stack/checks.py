@@ -12,7 +12,7 @@ from askwise.core.schema import Schema
 from askwise.errors import must
 from askwise.stack.belief import LEARNERS
 from askwise.stack.inference import head_sizes
-from askwise.stack.trees import TreeArrays
+from askwise.stack.trees import STORED, TreeArrays
 
 MOST_DEPTH = 64  # of trees
 
@@ -22,16 +22,22 @@ def check_stack(weights: Arrays, schema: Schema) -> None:
     for name in ("prior", "shift"):
         must(weights[name].shape == (schema.n_classes,), "the class frequencies fit the classes")
     learners = [name for name in LEARNERS if f"weight.{name}" in weights]
-    must(bool(learners) and all(weights[f"weight.{name}"].shape == (3,) for name in learners), "each learner has its weights")
+    needed = {(4 if "stages" in learners else 3,)}
+    must({weights[f"weight.{name}"].shape for name in learners} == needed, "each learner has its weights")
     check_learners(weights, schema, learners)
-    check_layers(weights, "heads.", *head_sizes(schema))
+    sizes = [head_sizes(schema, weighs) for weighs in (False, True)]
+    inputs = [inputs for inputs, _ in sizes if weights["heads.0.weight"].shape[1] == inputs]
+    must(bool(inputs), "the networks fit the tests and classes")
+    check_layers(weights, "heads.", inputs[0], sizes[0][1])
 
 
 def check_learners(weights: Arrays, schema: Schema, learners: Sequence[str]) -> None:
     """These learners of a stack or of a member."""
     F, K, C = schema.n_tests, schema.n_classes, len(schema.columns)
     if "trees" in learners:
-        _check_trees({name.removeprefix("trees."): value for name, value in weights.items() if name.startswith("trees.")}, C, K)
+        _check_trees(_part(weights, "trees."), C, K)
+    if "stages" in learners:
+        _check_stages(_part(weights, "stages."), F, C, K)
     if "linear" in learners:
         must(weights["linear.main"].shape == (C + F, K) and weights["linear.bias"].shape == (K,), "the linear model fits")
         must("linear.by_set" not in weights or weights["linear.by_set"].shape == (F, C * K), "the linear model fits its sets")
@@ -42,20 +48,41 @@ def check_learners(weights: Arrays, schema: Schema, learners: Sequence[str]) -> 
         check_layers(weights, "networks.", C + shown + F, K)
 
 
+def _part(weights: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def _check_stages(parts: Arrays, tests: int, columns: int, classes: int) -> None:
+    """Trees for prefixes, each of which goes on from the one before."""
+    sets, trees = parts["sets"], parts["trees"]
+    must(sets.dtype == np.uint8 and sets.ndim == 2 and sets.shape[1] == tests and bool((sets < 2).all()), "prefixes are tests")
+    must(bool((np.diff(np.r_[np.zeros((1, tests), int), sets.astype(int)], axis=0) >= 0).all()), "prefixes go on from each other")
+    must(trees.dtype == np.int32 and trees.shape == (len(sets),) and bool((trees > 0).all()), "each prefix has its trees")
+    must(int(trees.sum(dtype=np.int64)) == len(parts["root"]), "each prefix has its trees")
+    _check_trees(parts, columns, classes)
+    start, inner = parts["root"], np.flatnonzero(parts["child"] != np.arange(len(parts["child"])))
+    tree, left = np.searchsorted(start, np.arange(len(parts["child"])), "right"), parts["child"][inner]
+    apart = start[0] == 0 and bool((np.diff(start) > 0).all())
+    apart &= bool((tree[left] == tree[inner]).all() and (tree[left + 1] == tree[inner]).all())
+    must(apart, "trees come one after the other")
+
+
 def _check_trees(parts: Arrays, columns: int, classes: int) -> None:
     """Whatever the trees say, each look-up stays within their arrays."""
+    must(all(parts[name].dtype == np.int32 for name in STORED if name != "number"), "trees are made of whole numbers")
+    must(all(parts[name].ndim == 1 for name in STORED) and parts["depth"].shape == (1,), "the arrays of the trees fit")
+    must(len({parts[name].shape for name in ("column", "number", "child")}) == 1, "the arrays of the trees fit")
     trees = TreeArrays.of(parts)
     n, index = len(trees.column), (trees.column, trees.child, trees.root, trees.output)
-    must(all(x.dtype.kind == "i" and x.ndim == 1 for x in index), "trees are made of whole numbers")
-    must(len({x.shape for x in trees[:4]}) == 1 and len(trees.root) == len(trees.output) > 0, "the arrays of the trees fit")
+    must(len(trees.root) == len(trees.output) > 0, "the arrays of the trees fit")
     most = (2 * columns - 1, n - 2, n - 1, classes - 1)  # the right child is the one after the left
     inside = all(bool((x >= 0).all()) for x in index) and all(
         int(x.max()) <= m + (x is trees.child) for x, m in zip(index, most, strict=True)
     )
     must(inside, "the trees stay within their nodes")
-    must(parts["depth"].shape == (1,) and 0 <= trees.depth <= MOST_DEPTH, f"trees have at most {MOST_DEPTH} levels")
+    must(0 <= trees.depth <= MOST_DEPTH, f"trees have at most {MOST_DEPTH} levels")
     leaf = trees.child == np.arange(n)
-    must(bool((trees.child < n - 1)[~leaf].all()) and bool(np.isposinf(trees.threshold[leaf]).all()), "leaves end a tree")
+    must(bool((trees.child < n - 1)[~leaf].all()), "leaves end a tree")
     must(_are_trees(trees, leaf), "each node belongs to one tree, none of which is deeper than is said")
 
 
@@ -99,7 +126,6 @@ def check_layers(weights: Arrays, name: str, inputs: int, outputs: int) -> None:
 
 
 def check_numbers(weights: Mapping[str, Array]) -> None:
-    """All weights are finite, but for the thresholds of leaves."""
-    for name, value in weights.items():
-        fine = np.isfinite(value) | (np.isposinf(value) & (name == "trees.threshold"))
-        must(value.dtype.kind in "fiu" and bool(fine.all()), "weights are numbers")
+    """All weights are finite."""
+    for value in weights.values():
+        must(value.dtype.kind in "fiu" and bool(np.isfinite(value).all()), "weights are numbers")

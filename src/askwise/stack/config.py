@@ -43,20 +43,24 @@ class StackConfig(StateSettings):
     """Share of states whose order is not the static one."""
     empty_share: Share = 0.04
     """Share of states that hold nothing."""
-    states_per_row: Size = 8
+    states_per_row: Size = 16
     """Sets of tests at which the trees see each row."""
-    most_states: Count = 150_000
+    most_states: Count = 400_000
     """But no more states than this for a member."""
-    leaves: Size = 63
+    leaves: Size = 15
     """Leaves of a tree, fewer where there are few rows."""
-    tree_depth: Size = 9
-    """Depth of a tree."""
+    more_leaves: Count = 0
+    """Trees of so many leaves, and of a number between the two, are tried as well; 0: none."""
     tree_rate: Amount = 0.1
     """Learning rate of the trees."""
     tree_rounds: Size = 200
     """Rounds of boosting, unless held-out states are predicted best long before."""
-    most_trees: Size = 800
+    most_trees: Size = 1_600
     """Trees of all members together: one decision must stay fast."""
+    stages: Count = 8
+    """Prefixes of the order that have trees of their own, where one member learns from many rows; 0: none."""
+    most_nodes: Count = 1_500_000
+    """Nodes of these and of the other trees together: a model must stay a small file."""
     ridge: Amount = 1.0
     """Penalty on the coefficients of the linear model."""
 
@@ -89,6 +93,8 @@ class StackConfig(StateSettings):
     """So many tests of the static order may be moved forward, see `order`."""
     refining_rows: Size = 1_000
     """Rows on which orders are compared, at most."""
+    own_order_rows: Count = 3_000
+    """With at most so many rows, prefixes are measured on each part of these along an order that was found without it."""
 
     value_steps: Size = 2_000
     """Gradient steps of the value heads."""
@@ -100,8 +106,8 @@ class StackConfig(StateSettings):
     """States of the pool at first, about."""
     successors: Size = 10
     """Tests of each pool state whose results are looked up: the next of the order, and any others."""
-    value_batch: Size = 128
-    """States of each head in a step."""
+    value_batch: Size = 176
+    """States of each head in a step, those with weighed classes among them."""
     value_tests: Size = 4
     """Tests of each of these that are looked up in a step."""
     value_rate: Amount = 1e-3
@@ -110,6 +116,10 @@ class StackConfig(StateSettings):
     """Width of their hidden layers."""
     weight_decay: Amount = 1e-4
     """Of the value heads."""
+    weighed_share: Share = 0.3
+    """Share of states that are asked about while one class weighs more or less than the others."""
+    weighed_classes: Count = 10
+    """With more classes than this, value heads do not know how classes weigh against each other."""
     explore_share: Share = 0.15
     """Share of steps at which a visited state is left by any test, so that it is known what follows."""
 
@@ -142,8 +152,19 @@ class StackConfig(StateSettings):
     @classmethod
     def for_size(cls, rows: int, tests: int) -> StackConfig:
         """Settings for a table of this size."""
-        leaves = 8 if rows < 1_000 else 31 if rows < 5_000 else 63
+        few, many = rows < 1_000, rows >= 5_000
         steps = min(max(4 * rows, 200), 2_000)
         network_steps = 1_000 if rows < 1_000 else 3_000 if rows < 10_000 else 6_000 if rows < 20_000 else 15_000
-        states = 20 if rows < 1_000 else 8
-        return cls(leaves=leaves, states_per_row=states, value_steps=steps, network_steps=network_steps)
+        return cls(
+            leaves=8 if few else 15,
+            more_leaves=255 if many else 63 if not few else 0,
+            states_per_row=20 if few else 16,
+            value_steps=steps,
+            network_steps=network_steps,
+        )
+
+    @property
+    def tree_sizes(self) -> list[int]:
+        """Leaves of the trees that are tried."""
+        least, most = self.leaves, self.more_leaves
+        return [least] if most <= least else sorted({least, round((least * most) ** 0.5), most})

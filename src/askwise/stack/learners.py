@@ -6,13 +6,14 @@ undoes that in the logits.
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from askwise.components.boosting import boost, loss_scales, row_weights
+from askwise.components.boosting import MOST_RATE, Fitted, boost, loss_scales, row_weights
 from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Array, Arrays, Ints
 from askwise.core.problem import Problem
@@ -21,8 +22,12 @@ from askwise.stack.networks import fit_networks
 from askwise.stack.states import StateMaker, some_of
 from askwise.stack.trees import from_lightgbm
 
+NO_LIMIT = 1e9  # seconds
 HELD_OUT_STATES = 6_000  # on which it is seen when trees are enough
-TREE_TIME, LINEAR_TIME = 0.35, 0.25  # of the time of a member; networks take the rest
+TREE_TIME, LINEAR_TIME = 0.45, 0.1  # of the time of a member; networks take the rest
+WIDER = 5  # so many more levels than a balanced one a tree may have
+TRIAL_ROWS, TRIAL_ROUNDS, TRIAL_RATE = 50_000, 40, 0.2  # of a trial of how large trees should be
+PROBED_STATES, FEWEST_ROUNDS = 10_000, 60  # by which a round is timed, and which there should be time for
 LINEAR_STATES = 20_000  # from which the linear model is learned, at most
 LINEAR_ROUNDS, FEWEST_EVALUATIONS = 80, 5  # of L-BFGS; and how often it computes its loss however short the time
 
@@ -62,33 +67,76 @@ def fit_trees(
 ) -> tuple[Arrays, float]:
     """Boosted trees of any set of tests, as arrays, with their log loss after each round, and how much of their rounds there was
     time for."""
-    began = time.monotonic()
     problem, rng, K = maker.problem, np.random.default_rng(seed), maker.problem.schema.n_classes
     weight, y, outputs = row_weights(problem), problem.labels, 1 if K == 2 else K
-    parts = []
-    for rows, states in ((learned, min(config.most_states, config.states_per_row * len(learned))), (held_out, HELD_OUT_STATES)):
-        row = some_of(rows, states, rng)
-        parts.append((maker.with_nan(row, maker.masks(row, rng)), y[row], weight[row]))
     rounds = max(10, min(config.tree_rounds, config.most_trees // (members * outputs)))
-    tree = {"num_leaves": config.leaves, "max_depth": config.tree_depth, "feature_fraction": 0.9, "max_bin": 127}
-    least = max(5, min(20 * config.states_per_row // 4, len(parts[0][0]) // 200))
-    rate = float(np.clip(config.tree_rate * config.tree_rounds / rounds, config.tree_rate, 0.3))
-    fitted = boost(
-        parts[0],
-        parts[1],
-        K,
-        seconds=max(seconds - (time.monotonic() - began), 0.0),
-        seed=seed,
-        threads=threads,
-        rounds=rounds,
-        rate=rate,
-        keeps_all=True,
-        min_data_in_leaf=least,
-        **tree,
-    )
+    rate = float(np.clip(config.tree_rate * config.tree_rounds / rounds, config.tree_rate, MOST_RATE))
+    ends = time.monotonic() + seconds
+
+    def boosted(states: int, rounds: int, left: float) -> Fitted:
+        """From so many states of the rows to learn from."""
+        parts = []
+        for rows, most in ((learned, states), (held_out, HELD_OUT_STATES)):
+            row = some_of(rows, most, rng)
+            parts.append((maker.with_nan(row, maker.masks(row, rng)), y[row], weight[row]))
+        return boost(
+            parts[0],
+            parts[1],
+            K,
+            seconds=left,
+            seed=seed,
+            threads=threads,
+            rounds=rounds,
+            rate=rate,
+            keeps_all=True,
+            min_data_in_leaf=max(5, min(round(5 * len(parts[0][0]) / len(learned)), len(parts[0][0]) // 200)),
+            num_leaves=config.leaves,
+            max_depth=math.ceil(math.log2(config.leaves)) + WIDER,
+            feature_fraction=0.9,
+            max_bin=127,
+        )
+
+    states = min(config.most_states, config.states_per_row * len(learned))
+    if seconds < NO_LIMIT and states > PROBED_STATES:  # fewer states and enough rounds rather than many states and few rounds
+        each = max(boosted(PROBED_STATES, 3, math.inf).per_round, 1e-9) / PROBED_STATES
+        states = min(states, max(PROBED_STATES, int((ends - time.monotonic()) / (FEWEST_ROUNDS * each))))
+    fitted = boosted(states, rounds, max(ends - time.monotonic(), 0.0))
     arrays = from_lightgbm(fitted.model, len(problem.schema.columns), K).arrays()
     rounds = len(arrays["root"]) // outputs  # one that finds nothing to split leaves no trees
     return {**arrays, "curve": np.array(fitted.curve[:rounds], np.float32)}, fitted.reached
+
+
+def choose_leaves(
+    maker: StateMaker, learned: Ints, held_out: Ints, config: StackConfig, seed: int, threads: int, seconds: float
+) -> int:
+    """How many leaves trees should have, by short trainings on all tests and on the first quarter of the order. These tell
+    whether a table is rich enough for large trees much sooner than trees of any set of tests, which are large only with many
+    states."""
+    sizes = config.tree_sizes
+    if len(sizes) == 1:
+        return sizes[0]
+    problem, rng, rank = maker.problem, np.random.default_rng(seed), maker.sampler.rank
+    parts = [rng.permutation(rows)[:most] for rows, most in ((learned, TRIAL_ROWS), (held_out, HELD_OUT_STATES))]
+    weight, F, lost = row_weights(problem), len(rank), dict.fromkeys(sizes, 0.0)
+    tries = [(leaves, rank < length) for leaves in sizes for length in (F, -(-F // 4))]
+    for leaves, held in tries:
+        train, validation = (
+            (maker.with_nan(rows, np.tile(held, (len(rows), 1))), problem.labels[rows], weight[rows]) for rows in parts
+        )
+        lost[leaves] += boost(
+            train,
+            validation,
+            problem.schema.n_classes,
+            seconds=seconds / len(tries),
+            seed=seed,
+            threads=threads,
+            rounds=TRIAL_ROUNDS,
+            rate=TRIAL_RATE,
+            num_leaves=leaves,
+            feature_fraction=0.9,
+            max_bin=127,
+        ).log_loss
+    return min(sizes, key=lambda leaves: lost[leaves])
 
 
 def fit_linear(maker: StateMaker, learned: Ints, config: StackConfig, seed: int, seconds: float) -> tuple[Arrays, float]:

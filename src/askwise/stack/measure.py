@@ -14,7 +14,7 @@ import numpy as np
 
 from askwise.components.prefixes import lengths_of
 from askwise.core.arrays import Array, Doubles, Ints
-from askwise.core.episode import by_row, measure, rollout
+from askwise.core.episode import Episodes, by_row, measure, rollout
 from askwise.core.measures import Measure
 from askwise.core.problem import Problem
 from askwise.core.sampling import hash_cases, some_rows
@@ -125,6 +125,12 @@ class HeldOut:
             breadth = breadths[-1 - i % len(breadths)]
             yield [Followed(member.values(lam, breadth=breadth), cap, own) for member, own in parts if len(own)]
 
+    def paying(self, n: int, seed: int) -> Ints:
+        """Rows on which it is measured what the policy that is used pays, which needs no labels. A member is too sure of rows
+        that it has learned from: along these the policy of a stack with one member would stop too early."""
+        rows = np.sort(self.rows)
+        return rows[some_rows(len(rows), n, seed)]
+
     def only(self, rows: Ints) -> HeldOut:
         """The same with these rows alone."""
         parts = [(member, np.intersect1d(own, rows)) for member, own in self.parts]
@@ -132,9 +138,18 @@ class HeldOut:
 
     def report(self, point: Point, limit: int | None) -> Report:
         """What a point of the frontier comes to, case by case, on all of these rows."""
-        done = [rollout(self.problem, member.follow(point), limit, own, beliefs=True) for member, own in self.parts]
-        rows, whole = np.sort(self.rows), by_row(done)
+        whole, rows = self.episodes(point, limit), np.sort(self.rows)
         return Report(self.problem.take(rows), replace(whole, row=np.arange(len(rows))))
+
+    def episodes(self, point: Point, limit: int | None) -> Episodes:
+        """Of a point under a limit, on all of these rows. Along a prefix of its own order a member keeps to what that costs."""
+        costs, alone = self.problem.schema.costs, point.prefix is not None and point.cap is None
+        limits = [member.limit(costs, point.prefix, None) if alone else limit for member, _ in self.parts]
+        done = [
+            rollout(self.problem, member.follow(point), most, own, beliefs=True)
+            for (member, own), most in zip(self.parts, limits, strict=True)
+        ]
+        return by_row(done)
 
 
 def caps_for(schema: Schema, scale: Scale, extra: int | None, measuring: MeasuringConfig) -> list[int]:
@@ -299,16 +314,16 @@ class StackFrontier:
         """Seconds for a row in which `_paid` looks at all of these, at most: as if each bought what the dearest buys."""
         problem = self.held_out.problem
         everything = max(candidates, key=lambda c: c.prefix or 0)
-        began, rows = time.monotonic(), some_rows(len(problem), PROBED, self.seed)
+        began, rows = time.monotonic(), self.held_out.paying(PROBED, self.seed)
         measure(problem, self.stack.policy(everything.lam, everything.prefix), None, rows)
         return (time.monotonic() - began) / len(rows) * len(candidates)
 
     def _paid(self, candidate: StackCandidate, n: int) -> Measure:
-        """What the policy that is used costs on rows of the fit. That needs no labels."""
+        """What the policy that is used costs on rows of the fit, those that were measured first. That needs no labels."""
         lam, prefix, cap, breadth, tests = candidate
         problem = self.held_out.problem
         policy = self.stack.policy(lam, prefix, breadth=breadth, tests=tests)
-        return measure(problem, policy, self.stack.limit(self.costs, prefix, cap), some_rows(len(problem), n, self.seed))
+        return measure(problem, policy, self.stack.limit(self.costs, prefix, cap), np.sort(self.work.rows[:n]))
 
     def _costed(self, which: Iterable[int]) -> dict[int, Point]:
         """Points with what the policies that are used pay on rows of the fit."""
@@ -320,19 +335,26 @@ class StackFrontier:
 
 def as_paid(points: Mapping[int, Point], paid: Mapping[int, Measure], at_once: int) -> dict[int, Point]:
     """Points with the costs of the policies that are used. All members together are surer than each of them, or less sure, and at
-    the same tradeoff they buy less or more. So what a policy loses is what members lost on average that paid as much, with more
-    or less of the same: another tradeoff at the same breadth. Under a hard budget, where nearly all of it is spent, the cost is
-    that of the members if it is higher."""
+    the same tradeoff they buy less or more; and prefixes are of orders of their own. So what a policy loses is what members lost
+    on average that paid as much, with more or less of the same: another tradeoff at the same breadth, or another prefix. Under a
+    hard budget, where nearly all of it is spent, the cost is that of the members if it is higher; and who pays less than they did
+    loses what lies between them and deciding at once."""
     costed = dict[int, Point]()
     for i, point in points.items():
-        if point.prefix is None and point.cap is None:
-            like = [p for j, p in points.items() if j == at_once or (p.prefix, p.cap, p.breadth) == (None, None, point.breadth)]
+        if point.cap is None:
+            like = [p for j, p in points.items() if j == at_once or (p.cap is None and sort_of(p) == sort_of(point))]
             own = at_cost(sorted((p.measure for p in like), key=lambda m: m.cost), paid[i].cost)
             costed[i] = replace(point, measure=replace(own, cost=paid[i].cost, cost_error=paid[i].cost_error))
         else:
             dearer = max(paid[i], point.measure, key=lambda m: m.cost)
-            costed[i] = replace(point, measure=replace(point.measure, cost=dearer.cost, cost_error=dearer.cost_error))
+            own = point.measure if point.prefix is not None else at_cost([points[at_once].measure, point.measure], paid[i].cost)
+            costed[i] = replace(point, measure=replace(own, cost=dearer.cost, cost_error=dearer.cost_error))
     return costed
+
+
+def sort_of(point: Point) -> tuple[bool, int | None]:
+    """Policies of one sort differ in how much of the same they buy."""
+    return point.prefix is None, point.breadth
 
 
 def at_cost(curve: Sequence[Measure], cost: float) -> Measure:

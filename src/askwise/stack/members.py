@@ -16,12 +16,14 @@ from askwise.components.torch_state import own_torch
 from askwise.core.arrays import Arrays
 from askwise.stack.config import StackConfig
 from askwise.stack.folds import Folds
-from askwise.stack.learners import fit_member
+from askwise.stack.learners import NO_LIMIT, choose_leaves, fit_member
 from askwise.stack.networks import choose_features
 from askwise.stack.states import StateMaker
+from askwise.stack.stopping import is_layer
+from askwise.stack.trees import TreeArrays, joined
 from askwise.training.checkpoint import part
 
-NO_LIMIT = 1e9  # seconds
+TREE_TRIAL = 0.6  # of the time of the trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +35,21 @@ class MemberTask:
     config: StackConfig
     seed: int
     threads: int = 1  # of each
-    features: Arrays | None = None  # how networks see columns; None: not yet chosen
+    features: Arrays | None = None  # how networks see columns; None: not yet tried, as the size of the trees in the settings
 
-    def with_features(self, seconds: float) -> MemberTask:
-        """The same with the features that are best for the first member, by a trial."""
+    def tried(self, seconds: float) -> MemberTask:
+        """The same with the features and the size of the trees that are best for the first member, by short trainings."""
+        ends = time.monotonic() + min(seconds, NO_LIMIT)
         rows = self.folds.learned(0), (self.folds.belief == 0).nonzero()[0]
         with own_torch(self.seed, self.threads):
-            return replace(self, features=choose_features(self.maker, *rows, self.config, self.seed, min(seconds, NO_LIMIT)))
+            of_trees = min(TREE_TRIAL * seconds, NO_LIMIT)
+            leaves = choose_leaves(self.maker, *rows, self.config, self.seed, self.threads, of_trees)
+            features = choose_features(self.maker, *rows, self.config, self.seed, ends - time.monotonic())
+        return self.with_trial(features, leaves)
+
+    def with_trial(self, features: Arrays, leaves: int) -> MemberTask:
+        """The same with what a trial came to."""
+        return replace(self, features=features, config=self.config.but(leaves=leaves, more_leaves=0))
 
     def fit(self, k: int, seconds: float) -> Arrays:
         """The learners of member k."""
@@ -67,6 +77,24 @@ class MemberTask:
         folds = Folds(arrays["belief"], arrays["belief"])
         features = part(arrays, "features/")
         return cls(maker, folds, config, facts["seed"], facts["threads"], features)
+
+
+def together(members: Sequence[Arrays], learners: Sequence[str]) -> Arrays:
+    """These learners of all members as those of one stack."""
+    parts: Arrays = {}
+    if "trees" in learners:
+        trees = joined([TreeArrays.of(part(m, "trees.")) for m in members])
+        parts |= {f"trees.{name}": value for name, value in trees.arrays().items()}
+    if "linear" in learners:
+        names = [name for name in members[0] if name.startswith("linear.")]
+        parts |= {name: np.mean([m[name] for m in members], 0) for name in names}
+    if "networks" in learners:
+        layers = {name for name in members[0] if is_layer(name)}
+        parts |= {name: value for name, value in members[0].items() if name.startswith("networks.")}
+        parts |= {name: np.concatenate([m[name] for m in members]) for name in layers}
+    if "stages" in learners:  # there is one member alone
+        parts |= {name: value for name, value in members[0].items() if name.startswith("stages.")}
+    return parts
 
 
 class MemberTime:

@@ -7,7 +7,7 @@ earlier part took too long is spread over the later ones, and what it did not ne
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,17 +15,29 @@ from askwise.core.arrays import Doubles
 from askwise.training.driver import Clock
 from askwise.training.progress import duration
 
-# the static order, how networks see columns, the members, the weights of their learners, tests of the order that are moved, the
-# beliefs of the first states of the pool, the value heads, and what is measured at the end
+# the static order, how networks see columns and how large trees are, the members, the weights of their learners, tests of the
+# order that are moved, the beliefs of the first states of the pool, the value heads, and what is measured at the end
 SHARES = {
-    "order": 0.08,
-    "trial": 0.04,
-    "members": 0.3,
+    "order": 0.07,
+    "trial": 0.05,
+    "members": 0.33,
     "weights": 0.03,
-    "moves": 0.04,
-    "pool": 0.05,
+    "moves": 0.03,
+    "pool": 0.03,
     "values": 0.17,
     "measuring": 0.29,
+}
+# with many rows a better belief is what more time brings, also by trees of their own for some prefixes
+MANY_ROWS = {
+    "order": 0.06,
+    "trial": 0.05,
+    "members": 0.28,
+    "weights": 0.03,
+    "moves": 0.03,
+    "stages": 0.17,
+    "pool": 0.03,
+    "values": 0.12,
+    "measuring": 0.23,
 }
 FINAL_WORK = 30  # what it takes to measure everything at the end, in interim measurements
 MOST_MEASURING = 0.6  # of the time limit, however slow it is
@@ -36,25 +48,25 @@ WELL_SHORT = 0.7  # of the schedule: where less of it was reached, it is said
 class TimePlan:
     """Seconds of the parts of a training. Without a limit all are infinite."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+    def __init__(self, clock: Clock, shares: Mapping[str, float] = SHARES) -> None:
+        self.clock, self.shares = clock, shares
         self.interim: float | None = None  # seconds that the last interim measurement took
 
     def seconds(self, part: str) -> float:
         """Of a part that begins now."""
         if self.clock.limit is None:
             return math.inf
-        names, left = list(SHARES), max(self.clock.left, 0.0)
-        to_come = sum(SHARES[name] for name in names[names.index(part) : -1])
-        measuring = max(left * SHARES["measuring"] / (to_come + SHARES["measuring"]), self.reserved * self.clock.limit)
-        return max(left - measuring, 0.0) * SHARES[part] / to_come
+        shares, names, left = self.shares, list(self.shares), max(self.clock.left, 0.0)
+        to_come = sum(shares[name] for name in names[names.index(part) : -1])
+        measuring = max(left * shares["measuring"] / (to_come + shares["measuring"]), self.reserved * self.clock.limit)
+        return max(left - measuring, 0.0) * shares[part] / to_come
 
     @property
     def reserved(self) -> float:
         """Share of the limit that is kept for what is measured at the end."""
         if not self.clock.limit:
             return 0.0
-        return min(max(SHARES["measuring"], FINAL_WORK * (self.interim or 0.0) / self.clock.limit), MOST_MEASURING)
+        return min(max(self.shares["measuring"], FINAL_WORK * (self.interim or 0.0) / self.clock.limit), MOST_MEASURING)
 
 
 def reached(learners: Sequence[Doubles], values: float) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 from askwise.cluster import LOCAL
 from askwise.components.static_order import elimination_order
 from askwise.core import missingness
+from askwise.core.arrays import Ints
 from askwise.core.budget import Budget
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
@@ -29,8 +31,10 @@ from askwise.stack.folds import Folds, joined
 from askwise.stack.inference import Stack
 from askwise.stack.measure import HeldOut, RememberedBeliefs, StackCandidate, StackFrontier, candidates_for, caps_for
 from askwise.stack.members import MemberTime
-from askwise.stack.plan import TimePlan, cut_short, reached
+from askwise.stack.order import refined
+from askwise.stack.plan import MANY_ROWS, SHARES, TimePlan, cut_short, reached
 from askwise.stack.train import StackTrainer
+from askwise.stack.weighed import weighed_points
 from askwise.training.checkpoint import TrainingState
 from askwise.training.checkpoint_checks import order_of, same_run, seconds_before, taking_over
 from askwise.training.driver import Clock, drive
@@ -41,6 +45,8 @@ MEASURING = MeasuringConfig(caps=12, test_caps=6, cap_lams=2, final_lams=16)
 HURRIED = MEASURING.but(caps=4, test_caps=2, cap_lams=1, final_lams=8, fewest_rows=200)  # where that would take too long
 INTERIM_ROWS, INTERIM_TRIES = 300, 8  # rows and policies of an interim measurement
 SETS_TIME = 0.1  # of what is left, for sets of tests
+OWN_ORDERS_TIME = 0.15  # of what is left, for the orders along which members are measured
+WEIGHING = 0.15  # of what is left, for policies under other class weights
 HURRIED_ROWS = 100  # that calibrate forecasts where there is a time limit
 
 
@@ -50,7 +56,7 @@ class StackTraining:
     def __init__(self, trainer: StackTrainer, rows: Problem, clock: Clock, tell: Callable[[str], None]) -> None:
         self.trainer, self.rows, self.clock, self.tell = trainer, rows, clock, tell
         self.records: list[InterimMeasurement] = []
-        self.plan = TimePlan(clock)
+        self.plan = TimePlan(clock, SHARES if trainer.config.cross_fits(len(rows)) else MANY_ROWS)
         trainer.seconds = self.plan.seconds
         self.values_begin: tuple[float, float, float] | None = (
             None  # when, how much was done before, and the seconds for the rest
@@ -164,7 +170,7 @@ def run(
         while not trainer.ready:  # however short the time
             trainer.advance()
     tell("measuring policies on held-out cases")
-    held_out = held_out_rows(trainer, rows)
+    held_out = held_out_rows(trainer, rows, own_orders(trainer, OWN_ORDERS_TIME * clock.left))
     followed_rows = config.calibration_rows if time_limit is None else min(config.calibration_rows, HURRIED_ROWS)
     runs = held_out.followed(trainer.scale, followed_rows, seed, MEASURING)
     trainer.common["calibration"] = calibration.fitted(rows, runs, config.calibration_ridge)
@@ -177,7 +183,9 @@ def run(
     caps = caps_for(problem.schema, trainer.scale, cap, measuring)
     sets = fixed_sets(caps, trainer.order, problem.schema.costs, lost, SETS_TIME * clock.left)
     tries = candidates_for(rows, stack, cap, sets, measuring)
-    final = StackFrontier(held_out, remembering(stack), tries, seed, measuring).points(lambda: clock.left)
+    used = replace(stack, beliefs=held_out.parts[0][0].beliefs) if folds.members == 1 else remembering(stack)
+    final = StackFrontier(held_out, used, tries, seed, measuring).points(lambda: (1 - WEIGHING) * clock.left)
+    targeted = weighed_points(held_out.only(final.rows), used, seed, lambda: clock.left)
     learners = [member["reached"] for member in trainer.members]
     values = trainer.step / config.value_steps
 
@@ -196,20 +204,47 @@ def run(
         doubt=cut_short(learners, values, time_limit),
         held_out=held_out.only(final.rows).report if few else None,
         measured_on="cases, each held out in turn" if few else VALIDATION,
+        targeted=tuple(targeted),
     )
 
 
-def held_out_rows(trainer: StackTrainer, rows: Problem) -> HeldOut:
-    """Rows as they are, with the members that have not seen them. Their beliefs are remembered."""
+def own_orders(trainer: StackTrainer, seconds: float) -> list[Ints]:
+    """Of each head the order whose prefixes it measures. The order is chosen with the labels, and the fewer rows there are, the
+    better it looks on those that chose it: so where they are few, each part measures prefixes of one that was found without it.
+    Policies that choose or stop case by case keep to the order for which their values were learned."""
+    heads = trainer.folds.heads
+    if len(trainer.problem) > trainer.config.own_order_rows:
+        return [trainer.order] * heads
+    return [_order_without(head, trainer, seconds / heads) for head in range(heads)]
+
+
+def _order_without(head: int, trainer: StackTrainer, seconds: float) -> Ints:
+    """The order that is found without the part of the rows that this head has not seen."""
+    ends, problem, config = time.monotonic() + seconds, trainer.problem, trainer.config
+    rows = np.flatnonzero(trainer.folds.head != head)
+    if len(np.unique(problem.labels[rows])) < 2:  # nothing to choose by
+        return trainer.order
+    within = None if math.isinf(seconds) else seconds / 2
+    order = elimination_order(problem.take(rows), trainer.seed, threads=trainer.task.threads, seconds=within)
+    lost = trainer.beliefs.comparison(config.refining_rows, trainer.rng, head)
+    return refined(order, trainer.schema.costs, lost, config.refined_tests, ends - time.monotonic())
+
+
+def held_out_rows(trainer: StackTrainer, rows: Problem, orders: Sequence[Ints] | None = None) -> HeldOut:
+    """Rows as they are, with the members that have not seen them; prefixes are of their own orders. Beliefs are remembered."""
     remembered: dict[int, Stack] = {}
     parts = []
     for b, h, own in trainer.folds.parts:
         member = trainer.member(b, h)
         first = remembered.setdefault(b, remembering(member))
-        parts.append((replace(member, beliefs=first.beliefs), own))
+        order = None if orders is None else tuple(orders[h].tolist())
+        parts.append((replace(member, beliefs=first.beliefs, prefix_order=order), own))
     return HeldOut(rows, parts)
 
 
 def remembering(stack: Stack) -> Stack:
     """The same, which remembers its beliefs."""
-    return replace(stack, beliefs=RememberedBeliefs(StackedBelief(stack.weights, stack.owner, np.float32)))
+    belief = StackedBelief(stack.weights, stack.owner, np.float32)
+    if belief.stages is not None:  # states that hold the same prefix, and other tests, have their scores in common
+        belief.stages.score = RememberedBeliefs(belief.stages.scored)
+    return replace(stack, beliefs=RememberedBeliefs(belief))

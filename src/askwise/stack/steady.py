@@ -6,8 +6,9 @@ beliefs are wrong, which is much the same for policies that hold as much and exp
 
     l_m - d_m = a + b h_m + c d_m + e_m,       h_m: the share of tests that cases hold at the end
 
-a, b and c are fitted to all policies. Of what is left, e_m, the part τ² / (τ² + s_m²) counts, where s_m is the standard error of
-l_m: with few cases little of it, with many all.
+a, b and c are fitted to all policies, each of which counts by 1 / (τ² + s_m²), where s_m is the standard error of l_m. Of what is
+left, e_m, the part τ² / (τ² + s_m²) counts: with few cases little of it, with many all. No figure is further than s_m from what
+came: most policies hold little, and what is learned from them may not hold for one that buys everything.
 """
 
 from __future__ import annotations
@@ -75,8 +76,9 @@ def steadied(tallies: Mapping[int, BelievedTally], costs: CostFunction, loss_sca
 def steady(believed: Doubles, came: Doubles, error: Doubles, held: Doubles, apart: float) -> Doubles:
     """Of each policy: what was believed, set right."""
     wrong = came - believed
-    design = np.stack([np.ones_like(held), held, believed], 1)
-    common = design @ np.linalg.lstsq(design, wrong, rcond=None)[0]
-    counts = apart**2 / (apart**2 + np.maximum(error, 1e-12) ** 2)
-    value: Doubles = np.maximum(believed + common + counts * (wrong - common), 0.0)
-    return value
+    noise = apart**2 + np.maximum(error, 1e-12) ** 2
+    design, root = np.stack([np.ones_like(held), held, believed], 1), noise**-0.5
+    common = design @ np.linalg.lstsq(root[:, None] * design, root * wrong, rcond=None)[0]
+    value = believed + common + apart**2 / noise * (wrong - common)
+    near: Doubles = np.maximum(value.clip(came - error, came + error), 0.0)
+    return near

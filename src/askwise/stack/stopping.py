@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from askwise.core.arrays import Arrays, Doubles, Floats
-from askwise.stack.trees import TreeArrays
+from askwise.stack.trees import STORED, TreeArrays
 
 CURVES = ("trees.curve", "networks.curve")  # log losses on held-out states: after each round, and at each check
 
@@ -33,8 +33,8 @@ def stops(curves: Sequence[Floats]) -> list[int]:
 
 def at(learners: Arrays, rounds: int, check: int) -> Arrays:
     """The trees after so many more rounds than the first, and the networks at this check."""
-    trees = TreeArrays.of({name: learners[f"trees.{name}"] for name in TreeArrays._fields})
-    kept = trees.first((rounds + 1) * (len(trees.root) // len(learners["trees.curve"])))
+    trees = TreeArrays.of({name: learners[f"trees.{name}"] for name in STORED})
+    kept = trees.part(0, (rounds + 1) * (len(trees.root) // len(learners["trees.curve"])))
     others = {name: value for name, value in learners.items() if not name.startswith("trees.") and name not in CURVES}
     networks = {name: value[check] for name, value in others.items() if is_layer(name)}
     return {**{f"trees.{name}": value for name, value in kept.arrays().items()}, **others, **networks}

@@ -10,8 +10,7 @@ import copy
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 
 from askwise.components.networks import soft_update
 from askwise.components.torch_state import own_random_numbers, own_torch
-from askwise.core.arrays import Array, Arrays, Bools, Doubles, Floats, Ints
+from askwise.core.arrays import Arrays, Bools, Doubles, Floats, Ints
 from askwise.core.episode import replay, rollout
 from askwise.core.policy import Exploring
 from askwise.core.problem import Problem
@@ -29,41 +28,28 @@ from askwise.family.config import DESIGN as FAMILY
 from askwise.family.config import FamilyConfig
 from askwise.family.forward import uncalibrated
 from askwise.family.losses import Outcome
+from askwise.family.network import ValuePrediction
 from askwise.family.states import LiveCases, Observation
+from askwise.stack import class_weights
 from askwise.stack.checkpoint import check_state
 from askwise.stack.config import DESIGN, StackConfig
 from askwise.stack.folds import Folds
 from askwise.stack.held_out import HeldOutBeliefs
 from askwise.stack.inference import Stack, head_inputs, head_sizes, next_in_order
 from askwise.stack.learners import shift
-from askwise.stack.members import MemberFitting, MemberTask, MemberTime, OneByOne
+from askwise.stack.members import MemberFitting, MemberTask, MemberTime, OneByOne, together
 from askwise.stack.order import refined
+from askwise.stack.outlook import Outlook
 from askwise.stack.pool import Pool
 from askwise.stack.side_by_side import SideBySide
+from askwise.stack.stages import fit_stages
 from askwise.stack.states import StateMaker, some_of
 from askwise.stack.stopping import stopped
-from askwise.stack.trees import TreeArrays, joined
 from askwise.training.checkpoint import TrainingState, identity, load_shared, part, state_of
 from askwise.training.checkpoint_checks import same_run
 
 PROBED, FEWEST_STATES = 200, 1_000  # states whose beliefs are timed, and with which the pool begins however short the time
 WEIGHT_STATES = 20_000  # from which the weights of the learners are learned, about
-
-
-class Outlook(NamedTuple):
-    """What the heads make of B states."""
-
-    value_after: Tensor  # B, F: V
-    optimism: Tensor  # B: β
-    final_loss: Tensor  # B: ℓ̂
-    later_cost_share: Tensor  # B: κ
-    external_value: Tensor | None  # B: E
-    decision_loss: Tensor  # B: D
-    fee: Tensor  # B: the part of it that is cost
-    best: Tensor  # B: i*
-    best_cost: Tensor  # B
-    continue_value: Tensor  # B: G, without gradient
-    continues: Tensor  # B
 
 
 class StackTrainer:
@@ -92,10 +78,11 @@ class StackTrainer:
         self.seconds: Callable[[str], float] = lambda part: math.inf  # for a part of the training that begins now, see `plan`
         self.members: list[Arrays] = []  # the learners of each
         self.early: dict[int, Arrays] = {}  # and of members that were fitted before their turn
-        self.refined = False
+        self.refined, self.staged = False, folds.members > 1
         self._follow(order)
         self.step, self.done, self.grown = 0, 0.0, 0
-        inputs, outputs = head_sizes(self.schema)
+        self.weighs = problem.rule is None and self.schema.n_classes <= config.weighed_classes
+        inputs, outputs = head_sizes(self.schema, self.weighs)
         with own_torch(seed):
             self.network = SideBySide(folds.heads, inputs, config.value_width, 2, outputs)
             self.torch_rng = torch.get_rng_state()
@@ -118,21 +105,22 @@ class StackTrainer:
         return self.step >= self.config.value_steps
 
     @property
-    def ready(self) -> bool:
-        """Whether it has beliefs, so that it can be measured."""
+    def ready(self) -> bool:  # to be measured: it has beliefs
         return any(name.startswith("weight.") for name in self.common)
 
     def advance(self) -> None:
-        """How networks see columns, the learners of a member or several, the weights of the learners, the order, the pool, or a
-        gradient step of the value heads."""
+        """How networks see columns and how large trees are, the learners of a member or several, the weights of the learners, the
+        order, trees for its prefixes, the pool, or a gradient step of the value heads."""
         if self.task.features is None:
-            self.task = self.task.with_features(self.seconds("trial"))
+            self.task = self.task.tried(self.seconds("trial"))
         elif len(self.members) < self.folds.members:
             self._fit_members()
         elif not self.ready:
             self._fit_weights()
         elif not self.refined:
             self._refine_order()
+        elif not self.staged:
+            self._fit_stages()
         elif not len(self.pool.row):
             rows = self._pool_rows()
             beliefs = 1 + min(self.config.successors, self.schema.n_tests)  # of a state, and after each of its tests
@@ -170,12 +158,24 @@ class StackTrainer:
         return HeldOutBeliefs(self.problem, self.folds, self.common, self.members)
 
     def _fit_weights(self) -> None:
-        rows, both = self.folds.held_out, 2  # as long as the logits takes what is learned from them, about
-        states = self._affordable_states(rows, WEIGHT_STATES, self.seconds("weights") / both, self.beliefs.logits)
+        rows = self.folds.held_out  # what is learned from the logits takes as long as these, about
+        states = self._affordable_states(rows, WEIGHT_STATES, self.seconds("weights") / 2, self.beliefs.logits)
         row = some_of(rows, states, self.rng)
         mask = self.maker.masks(row, self.rng)
         with own_random_numbers(self):
-            self.common |= self.beliefs.fitted_weights(row, mask)
+            common, own = self.beliefs.fitted_weights(row, mask)
+        before = self.common, *self.members  # they may have weights of learners that count no more
+        self.common, *self.members = (
+            {name: value for name, value in old.items() if not name.startswith("weight.")} | new
+            for old, new in zip(before, (common, *own), strict=True)
+        )
+
+    def _fit_stages(self) -> None:
+        nodes = self.config.most_nodes - len(self.members[0]["trees.column"])
+        if stages := fit_stages(self.task, self.order, nodes, self.seconds("stages")):
+            self.members[0] |= {f"stages.{name}": value for name, value in stages.items()}
+            self._fit_weights()
+        self.staged = True
 
     def _refine_order(self) -> None:
         lost = self.beliefs.comparison(self.config.refining_rows, self.rng)
@@ -217,7 +217,9 @@ class StackTrainer:
                     continue
                 cap = None if i % 2 else max(1, int(costs.total * self.rng.random() ** 2))
                 breadth = self.breadths[i % len(self.breadths)]
-                explorer = Exploring(member.values(lam if i % 4 else 0.0, breadth=breadth), config.explore_share, self.rng)
+                weights = tuple(self._class_weights(1)[0].tolist()) if self.weighs else None
+                values = member.values(lam if i % 4 else 0.0, breadth=breadth, class_weights=weights)
+                explorer = Exploring(values, config.explore_share, self.rng)
                 done = rollout(self.problem, explorer, cap, followed)
                 steps = replay(self.problem, done.row, done.padded, done.length, cap)
                 visited.append((steps.cases.row, steps.cases.mask, steps.action - first))
@@ -236,28 +238,29 @@ class StackTrainer:
         who = np.concatenate([rows[self.rng.integers(len(rows), size=n)] for rows in self._eligible])
         row, mask = pool.row[who], pool.parts["mask"][who]
         live, breadth = self._asked(row, mask), self.rng.choice(self.breadths, len(who))
-        observed = Observation.of(live, self.problem, self.scale, self.alone)
-        view = self._outlook(self.network, observed, pool.parts["belief"][who], breadth)
+        observed, weights = Observation.of(live, self.problem, self.scale, self.alone), self._class_weights(len(who))
+        view = self._outlook(self.network, observed, pool.parts["belief"][who], breadth, weights)
         slot = self._looked_up(who, view.best.numpy(), observed.legal.numpy())
         case = np.repeat(np.arange(len(who)), slot.shape[1])
         test = np.take_along_axis(pool.parts["test"][who], slot, 1).reshape(-1)
         target = self._targets(
-            live.after(case, test, self.problem), pool.parts["after"][who[case], slot.reshape(-1)], breadth[case]
+            live.after(case, test, self.problem), pool.parts["after"][who[case], slot.reshape(-1)], breadth[case], weights[case]
         )
         holds = torch.from_numpy(pool.parts["possible"][who[case], slot.reshape(-1)]) & observed.legal[case, test]
-        loss = 0 * view.optimism.sum()
+        loss = 0 * view.predicted.optimism.sum()
         if holds.any():
-            loss = losses.value_loss(view.value_after[case, test][holds], _at(target, holds).total)
+            loss = losses.value_loss(view.predicted.value_after[case, test][holds], _at(target, holds).total)
         is_best = holds & (view.best[case] == torch.from_numpy(test))
         if is_best.any():
             at = torch.from_numpy(case)[is_best]
-            best_value = view.value_after.detach()[at, view.best[at]] + view.optimism[at]
-            parts = best_value, view.final_loss[at], view.later_cost_share[at]
+            best_value = view.predicted.value_after.detach()[at, view.best[at]] + view.predicted.optimism[at]
+            parts = best_value, view.predicted.final_loss[at], view.predicted.later_cost_share[at]
             loss = loss + losses.best_loss(*parts, _at(target, is_best), observed.cost_bound[at])
-        if view.external_value is not None:
-            lost = torch.from_numpy(self.problem.external_losses[row] / self.scale.loss_scale).float()
+        if view.predicted.external_value is not None:
+            weight = weights[np.arange(len(row)), self.problem.labels[row]] / self.scale.loss_scale
+            lost = torch.from_numpy(self.problem.external_losses[row] * weight).float()
             bill = observed.bill(live.lam, self.scale)
-            loss = loss + losses.external_loss(view.external_value, lost, bill, self.problem.rule)
+            loss = loss + losses.external_loss(view.predicted.external_value, lost, bill, self.problem.rule)
         for group in self.optimiser.param_groups:
             group["lr"] = config.value_rate * FamilyConfig.rate_factor(self.progress)
         self.optimiser.zero_grad()
@@ -282,18 +285,25 @@ class StackTrainer:
         none = np.zeros(n, np.int64)
         return LiveCases(row, mask, lam, cap, self.sampler.refusals(n, rng), none, none)
 
+    def _class_weights(self, n: int) -> Doubles:
+        """n, K: how the classes weigh in states that are learned from."""
+        alike = np.ones((n, self.schema.n_classes))
+        return class_weights.drawn(n, self.common["prior"], self.config.weighed_share, self.rng) if self.weighs else alike
+
     def _looked_up(self, who: Ints, best: Ints, legal: Bools) -> Ints:
         """B, value_tests: which of the tests of the pool are looked up: the best, and any others that are legal."""
         test = self.pool.parts["test"][who]
         key = self.rng.random(test.shape) + 2 * np.take_along_axis(legal, test, 1) + 4 * (test == best[:, None])
         return np.argsort(-key, 1)[:, : self.config.value_tests]
 
-    def _outlook(self, network: SideBySide, observed: Observation, belief: Floats, breadth: Ints) -> Outlook:
+    def _outlook(self, network: SideBySide, observed: Observation, belief: Floats, breadth: Ints, weights: Doubles) -> Outlook:
         F, rows, mask = self.schema.n_tests, observed.cases.row, observed.cases.mask
-        decision_loss, fee = observed.deciding(belief, self.loss, self.problem.rule)
+        stakes = (belief * weights).astype(np.float32) if self.weighs else belief
+        decision_loss, fee = observed.deciding(stakes, self.loss, self.problem.rule)
         shown = head_inputs(belief, decision_loss[:, None], *self.beliefs.inputs(rows, mask))
         one_hot = breadth[:, None] == np.array(DESIGN.breadths)
-        asked = observed.conditions, observed.affordable, torch.from_numpy(one_hot.astype(np.float32))
+        chosen = np.concatenate([one_hot, np.log(weights)] if self.weighs else [one_hot], 1, dtype=np.float32)
+        asked = observed.conditions, observed.affordable, torch.from_numpy(chosen)
         inputs = torch.cat([torch.from_numpy(shown), *asked], 1)
         out = network(inputs.view(self.folds.heads, -1, inputs.shape[1])).reshape(len(rows), -1)
         candidates = next_in_order(observed.legal.numpy(), self.order, self.rank, breadth[:, None])
@@ -303,31 +313,28 @@ class StackTrainer:
         best = totals.argmin(1)
         best_cost = observed.scaled_cost.gather(1, best[:, None])[:, 0]
         G = (value_after.gather(1, best[:, None])[:, 0] + best_cost + out[:, F]).detach()
-        return Outlook(
+        predicted = ValuePrediction(
             value_after,
             out[:, F],
             D + out[:, F + 1],
             nn.functional.softplus(out[:, F + 2] - FAMILY.cost_offset),
             out[:, F + 3] if out.shape[1] > F + 3 else None,
-            D,
-            torch.from_numpy(fee),
-            best,
-            best_cost,
-            G,
-            observed.open & (G + FAMILY.tie_margin < D),
         )
+        return Outlook(predicted, D, torch.from_numpy(fee), best, best_cost, G, observed.open & (G + FAMILY.tie_margin < D))
 
     @torch.no_grad()
-    def _targets(self, live: LiveCases, belief: Floats, breadth: Ints) -> Outcome:
+    def _targets(self, live: LiveCases, belief: Floats, breadth: Ints, weights: Doubles) -> Outcome:
         """What the averaged heads expect of cases that have just bought a test."""
         observed = Observation.of(live, self.problem, self.scale, self.alone)
-        view = self._outlook(self.mean, observed, belief, breadth)
+        view = self._outlook(self.mean, observed, belief, breadth, weights)
         end = losses.ending(view.decision_loss, view.fee)
-        if view.external_value is not None:
+        if view.predicted.external_value is not None:
             may_ask = torch.from_numpy(observed.cases.legal()[:, self.schema.n_decisions])
-            end = losses.ending(view.decision_loss, view.fee, view.external_value, observed.bill(live.lam, self.scale), may_ask)
-        cost = view.best_cost + observed.cost_bound * view.later_cost_share
-        return losses.value_target(end, Outcome(view.continue_value, view.final_loss, cost), view.continues)
+            end = losses.ending(
+                view.decision_loss, view.fee, view.predicted.external_value, observed.bill(live.lam, self.scale), may_ask
+            )
+        cost = view.best_cost + observed.cost_bound * view.predicted.later_cost_share
+        return losses.value_target(end, Outcome(view.continue_value, view.predicted.final_loss, cost), view.continues)
 
     # ------------------------------------------------------------------ what was learned
 
@@ -337,18 +344,8 @@ class StackTrainer:
 
     def stack(self) -> Stack:
         """The policy that is used: all members together."""
-        learned: dict[str, Array] = {}
-        if "weight.trees" in self.common:
-            trees = joined([TreeArrays.of(part(m, "trees.")) for m in self.members])
-            learned |= {f"trees.{name}": value for name, value in trees.arrays().items()}
-        if "weight.linear" in self.common:
-            names = [name for name in self.members[0] if name.startswith("linear.")]
-            learned |= {name: np.mean([m[name] for m in self.members], 0) for name in names}
-        if "weight.networks" in self.common:
-            layers = {name for name in self.members[0] if name.startswith("networks.") and name.split(".")[1].isdigit()}
-            learned |= {name: value for name, value in self.members[0].items() if name.startswith("networks.")}
-            learned |= {name: np.concatenate([m[name] for m in self.members]) for name in layers}
-        return self._stack({**self.common, **learned, **self._heads(slice(None))})
+        learners = [name.removeprefix("weight.") for name in self.common if name.startswith("weight.")]
+        return self._stack({**self.common, **together(self.members, learners), **self._heads(slice(None))})
 
     def _heads(self, which: slice) -> Arrays:
         """Some of the value heads, by the names under which they are stored."""
@@ -376,8 +373,10 @@ class StackTrainer:
         weights = part(self.common, "weight.")  # what else the members have in common follows from the rows
         arrays |= {f"weight/{name}": value for name, value in weights.items()}
         arrays |= {f"pool/{name}": value for name, value in self.pool.state().items()} if len(self.pool.row) else {}
-        facts: dict[str, Any] = {"done": self.done, "grown": self.grown, "trial": self.task.features is not None}
+        leaves = 0 if self.task.features is None else self.task.config.leaves
+        facts: dict[str, Any] = {"done": self.done, "grown": self.grown, "leaves": leaves}
         facts |= {"members": len(self.members), "early": sorted(self.early), "learners": sorted(weights), "refined": self.refined}
+        facts["staged"] = self.staged
         return state_of(self, identity(self, "stack", self.problem, order=self.first_order.tolist()), arrays, facts)
 
     def load(self, arrays: Arrays, facts: dict[str, Any]) -> None:
@@ -385,11 +384,12 @@ class StackTrainer:
         here = self.state()
         same_run(facts.get("run"), here[1]["run"])
         check_state((arrays, facts), here, self.problem, self.folds, self.config)
-        self.task = replace(self.task, features=part(arrays, "features/") if facts["trial"] else None)
+        if facts["leaves"]:
+            self.task = self.task.with_trial(part(arrays, "features/"), facts["leaves"])
         self.members = [part(arrays, f"member/{k}/") for k in range(facts["members"])]
         self.early = {k: part(arrays, f"member/{k}/") for k in facts["early"]}
         self.common |= {f"weight.{name}": value for name, value in part(arrays, "weight/").items()}
-        self.done, self.grown, self.refined = facts["done"], facts["grown"], facts["refined"]
+        self.done, self.grown, self.refined, self.staged = (facts[name] for name in ("done", "grown", "refined", "staged"))
         self._follow(arrays["refined_order"])
         if pool := part(arrays, "pool/"):
             self.pool.load(pool)

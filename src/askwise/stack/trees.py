@@ -7,7 +7,7 @@ unknown, and a node looks at the copy that decides as it wants. A leaf sends eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,9 @@ import numpy as np
 from askwise.core.arrays import Array, Bools, Doubles, Floats, Ints
 
 PLACES = 65_536  # (case, tree) pairs that are followed at a time: so few that all arrays of a step stay in the cache
+
+
+STORED = ("column", "number", "child", "root", "output", "depth")  # the arrays of trees in a file
 
 
 class TreeArrays(NamedTuple):
@@ -31,53 +34,84 @@ class TreeArrays(NamedTuple):
     @classmethod
     def of(cls, parts: Mapping[str, Array]) -> TreeArrays:
         """From arrays that were stored."""
-        column, threshold, child, value, root, output = (parts[name] for name in cls._fields[:-1])
+        column, child, root, output = (parts[name].astype(np.int64) for name in ("column", "child", "root", "output"))
+        number, leaf = parts["number"], child == np.arange(len(child))
+        threshold, value = np.where(leaf, np.float32(np.inf), number), np.where(leaf, number, np.float32(0))
         return cls(column, threshold, child, value, root, output, int(parts["depth"][0]))
 
     def arrays(self) -> dict[str, Array]:
-        """To store them."""
-        return {**{name: getattr(self, name) for name in self._fields[:-1]}, "depth": np.array([self.depth])}
+        """To store them in half the space: a leaf needs no threshold, and only a leaf a value."""
+        leaf = self.child == np.arange(len(self.child))
+        whole = {"column": self.column, "child": self.child, "root": self.root, "output": self.output}
+        stored: dict[str, Array] = {name: value.astype(np.int32) for name, value in whole.items()}
+        return {**stored, "number": np.where(leaf, self.value, self.threshold), "depth": np.array([self.depth], np.int32)}
 
-    def first(self, trees: int) -> TreeArrays:
-        """So many of them alone."""
-        end = self.root[trees] if trees < len(self.root) else len(self.column)
-        nodes = {name: getattr(self, name)[:end] for name in ("column", "threshold", "child", "value")}
-        return self._replace(**nodes, root=self.root[:trees], output=self.output[:trees])
+    def part(self, first: int, end: int) -> TreeArrays:
+        """Those from one to before another alone."""
+        start, stop = np.r_[self.root, len(self.column)][[first, end]].tolist()
+        nodes = {name: getattr(self, name)[start:stop] for name in ("column", "threshold", "value")}
+        place = {"child": self.child[start:stop] - start, "root": self.root[first:end] - start}
+        return self._replace(**nodes, **place, output=self.output[first:end])
 
-    def scores(self, values: Any, known: Any, classes: int) -> Any:
-        """B, K: the sum of the leaves that a case reaches, for each class. values, known: B, C."""
-        low, high = np.float32(-np.inf), np.float32(np.inf)
-        both = np.concatenate([np.where(known, values, low), np.where(known, values, high)], 1)
+    def scores(self, values: Any, known: Any, classes: int, adds: Floats | None = None) -> Any:
+        """B, K: the sum of the leaves that a case reaches, for each class. values, known: B, C; adds: as below."""
+        both = copies(values, known)
         if not isinstance(both, np.ndarray):  # an ONNX graph has an operation of its own for trees
             return both.tree_scores(self, classes)
-        adds = (self.output[:, None] == np.arange(classes)).astype(np.float32)  # T, K
-        step = max(1, PLACES // max(len(self.root), 1))
-        return np.concatenate([self._reached(both[i : i + step]) @ adds for i in range(0, max(len(both), 1), step)])
+        adds = self.adds(classes) if adds is None else adds
+        return np.concatenate([self.value.take(leaf) @ adds for leaf in self._leaves(both)])
 
-    def _reached(self, both: Floats) -> Floats:
-        """B, T: the value of the leaf of each tree that a case reaches. NumPy is fastest at `take` from flat arrays."""
-        B, C = both.shape
-        flat, case = both.reshape(-1), np.arange(0, B * C, C)[:, None]
-        node = np.zeros((B, 1), np.int64) + self.root
+    def adds(self, classes: int) -> Floats:
+        """T, K: 1 where a tree adds to the score of a class."""
+        ones: Floats = (self.output[:, None] == np.arange(classes)).astype(np.float32)
+        return ones
+
+    def leaves(self, values: Any, known: Any) -> Ints:
+        """B, T: the leaf of each tree that a case reaches."""
+        return np.concatenate(list(self._leaves(copies(values, known))))
+
+    def _leaves(self, both: Floats) -> Iterator[Ints]:
+        """The same, for some cases at a time."""
+        step, C = max(1, PLACES // max(len(self.root), 1)), both.shape[1]
+        for i in range(0, max(len(both), 1), step):
+            part = both[i : i + step]
+            case = np.arange(0, part.size, C)[:, None]
+            yield self.followed(np.zeros((len(part), 1), np.int64) + self.root, part.reshape(-1), case)
+
+    def followed(self, node: Ints, flat: Floats, start: Ints) -> Ints:
+        """The leaves that are reached from these nodes. flat: both copies of the values of all cases; start: where those of the
+        case of each node begin in it. NumPy is fastest at `take` from flat arrays."""
         for _ in range(self.depth):
-            value = flat.take(self.column.take(node) + case)
+            value = flat.take(self.column.take(node) + start)
             right = value > self.threshold.take(node)
             node = self.child.take(node)
             node += right
-        return self.value.take(node)
+        return node
+
+
+def copies(values: Any, known: Any) -> Any:
+    """B, 2 C: values, -∞ where they are unknown; the same with +∞."""
+    low, high = np.float32(-np.inf), np.float32(np.inf)
+    return np.concatenate([np.where(known, values, low), np.where(known, values, high)], 1)
 
 
 def joined(members: Sequence[TreeArrays]) -> TreeArrays:
     """The mean of the scores of all members."""
-    starts = np.cumsum([0, *(len(m.column) for m in members)])[:-1]
+    every = concatenated(members)
+    return every._replace(value=(every.value / len(members)).astype(np.float32))
+
+
+def concatenated(parts: Sequence[TreeArrays]) -> TreeArrays:
+    """All trees, one part after the other."""
+    starts = np.cumsum([0, *(len(p.column) for p in parts)])[:-1]
     return TreeArrays(
-        column=np.concatenate([m.column for m in members]),
-        threshold=np.concatenate([m.threshold for m in members]),
-        child=np.concatenate([m.child + start for m, start in zip(members, starts, strict=True)]),
-        value=(np.concatenate([m.value for m in members]) / len(members)).astype(np.float32),
-        root=np.concatenate([m.root + start for m, start in zip(members, starts, strict=True)]),
-        output=np.concatenate([m.output for m in members]),
-        depth=max(m.depth for m in members),
+        column=np.concatenate([p.column for p in parts]),
+        threshold=np.concatenate([p.threshold for p in parts]),
+        child=np.concatenate([p.child + start for p, start in zip(parts, starts, strict=True)]),
+        value=np.concatenate([p.value for p in parts]),
+        root=np.concatenate([p.root + start for p, start in zip(parts, starts, strict=True)]),
+        output=np.concatenate([p.output for p in parts]),
+        depth=max(p.depth for p in parts),
     )
 
 

@@ -14,6 +14,7 @@ from askwise.core.schema import Schema
 from askwise.errors import InputError, RowError, did_you_mean
 from askwise.tables.cells import Place, missing
 from askwise.tables.frames import TableView
+from askwise.tables.stored import StoredTable
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def features(external: Any, X: Any) -> Any:
     """The table without a column of recorded answers."""
     if not isinstance(external, Recorded):
         return X
+    if isinstance(X, StoredTable) and external.column in X.columns and len(X.columns) > 1:
+        return X.drop(columns=[external.column])
     external.answers(X)  # or it says what is wrong
     table = TableView(X)
     columns = {name: table[name] for name in table.names if name != external.column}

@@ -16,17 +16,21 @@ from askwise.core.labels import class_labels
 from askwise.errors import InputError, RowError, quoted
 from askwise.tables.cells import missing
 from askwise.tables.frames import TableView, as_array, import_pandas
+from askwise.tables.pictures import PictureShape
+from askwise.tables.stored import StoredTable
 
 
 def table_of(estimator: Any, X: Any, reset: bool = False) -> Any:
-    """A frame or a dict of columns, which go by name and may hold anything, or an array, checked as scikit-learn does; `reset`
-    for a fit."""
+    """A frame or a dict of columns, which go by name and may hold anything, or an array, checked as scikit-learn does, or
+    pictures where the estimator has their shape; `reset` for a fit."""
+    X = flat(estimator, X)
     if isinstance(X, Mapping):
         table = TableView(X)
         X = import_pandas().DataFrame({name: table[name] for name in table.names})
     if hasattr(X, "columns"):
         TableView(X)  # which refuses what has no proper columns
-        validate_data(estimator, X, reset=reset, skip_check_array=True) if reset else None
+        shown = X.header if isinstance(X, StoredTable) else X
+        validate_data(estimator, shown, reset=reset, skip_check_array=True) if reset else None
         if len(X) == 0:
             raise InputError("there are no rows")
         return X
@@ -38,13 +42,36 @@ def table_of(estimator: Any, X: Any, reset: bool = False) -> Any:
     return array
 
 
+def picture_of(estimator: Any) -> PictureShape | None:
+    """What the columns are pixels of."""
+    return PictureShape.of(estimator.shape, estimator.patch)
+
+
+def flat(estimator: Any, X: Any) -> Any:
+    """Pictures as rows of a table; any other table as it is."""
+    picture = picture_of(estimator)
+    return X if picture is None else picture.flat(X)
+
+
+def reveals_of(estimator: Any, table: Any) -> Any:
+    """The columns that each test shows: those that were named or, of pictures, those of each patch."""
+    picture = picture_of(estimator)
+    if picture is None:
+        return estimator.reveals
+    for name, instead in (("reveals", "patch= says what a test shows"), ("network", "a trial chooses the network")):
+        if getattr(estimator, name):  # the command line has an empty one
+            raise InputError(f"shape and {name} are given, and {instead}; leave one of them out")
+    return picture.reveals(TableView(table).names)
+
+
 def target_of(y: Any, n: int) -> Array:
     """N: the classes, none of them missing."""
     values = np.asarray(y)
     if values.ndim and len(values) != n:
         raise InputError(f"there are {len(values)} targets for {n} rows")
-    holes = (i for i, v in enumerate(values.ravel().tolist()) if missing(v)) if values.dtype.kind in "Of" else iter(())
-    row = next(holes, None)
+    each = values.ravel().tolist() if values.dtype.kind in "Of" else []
+    whole = set(map(type, each)) <= {str, int, bool}  # then none is missing, and millions are not looked at one by one
+    row = None if whole else next((i for i, v in enumerate(each) if missing(v)), None)
     if row is not None:
         raise RowError("the target is missing", row, "; remove rows without a target")
     if values.dtype.kind == "f" and np.isinf(values).any():

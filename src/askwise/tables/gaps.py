@@ -30,13 +30,16 @@ _FOLDS, _ROWS = 5, 20_000  # enough rows for a figure of three digits
 _LEAST = 1e-6  # no class is believed to be less probable: one that is not among the rows learned from would cost everything
 
 
-def telling(encoding: Encoding, schema: Schema, values: Floats, scaled: bool) -> tuple[Encoding, Schema]:
-    """The same with the test that tells what is missing, for tests that some of the encoded rows lack and some have; without it
-    where there are none. `scaled`: as other columns are."""
-    lacks, taken = _lacking(schema, values), {*encoding.engine_columns, *encoding.columns, *schema.tests}
+def telling(encoding: Encoding, schema: Schema, blocks: Iterable[Floats], scaled: bool) -> tuple[Encoding, Schema]:
+    """The same with the test that tells what is missing, for tests that some of the encoded rows, which come in blocks, lack and
+    some have; without it where there are none. `scaled`: as other columns are."""
+    lacks, n = np.zeros(schema.n_tests, np.int64), 0
+    for values in blocks:
+        lacks, n = lacks + _lacking(schema, values).sum(0), n + len(values)
+    taken = {*encoding.engine_columns, *encoding.columns, *schema.tests}
     columns, parts = columns_of(encoding, schema), []
-    for test in np.flatnonzero(lacks.any(0) & ~lacks.all(0)).tolist():
-        name, share = _free(f"{schema.tests[test]} is missing", taken), float(lacks[:, test].mean())
+    for test in np.flatnonzero((lacks > 0) & (lacks < n)).tolist():
+        name, share = _free(f"{schema.tests[test]} is missing", taken), float(lacks[test] / n)
         mean, deviation = (share, (share * (1 - share)) ** 0.5) if scaled else (0.0, 1.0)
         of = [name for t in (test, *_sources(schema, test)) for name in columns[t]]
         parts.append(ColumnEncoding(name, GAP, mean=(mean,), deviation=(deviation,), of=tuple(of)))

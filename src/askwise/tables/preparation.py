@@ -19,6 +19,7 @@ from askwise.tables.external import answers, features, needed
 from askwise.tables.fit_inputs import known_of, target_of, weights_of
 from askwise.tables.gaps import BLIND, INFORMATIVE, known_at_start, telling
 from askwise.tables.splits import stratified
+from askwise.tables.stored import Piece, pieces, problem_of
 
 
 class Prepared(NamedTuple):
@@ -56,8 +57,8 @@ class Preparation:
         counted = np.arange(len(target)) if weight is None else np.flatnonzero(weight)
         if weight is not None and np.ptp(weight[counted]) == 0:  # rows that count all count alike
             weight = None
-        classes = _classes(target, counted)
-        train, validation = (counted[rows] for rows in _apart(target[counted], self.validation_fraction, seed))
+        classes, codes = _classes(target, counted)
+        train, validation = (counted[rows] for rows in _apart(codes, self.validation_fraction, seed))
         columns, categorical = features(self.external, X), listed(self.categorical)
 
         def encoded(rows: Ints) -> tuple[Encoding, Schema]:
@@ -65,7 +66,8 @@ class Preparation:
             encoding = Encoding.fit(columns, scaling=self.scaling, categorical=categorical, rows=rows)
             schema = schema_of(encoding, classes.tolist(), self.spec, needed(self.external, encoding.columns))
             if self.missing == INFORMATIVE:
-                return telling(encoding, schema, encoding.transform(columns, rows=rows), self.scaling != "none")
+                blocks = (encoding.transform(piece.table, rows=piece.rows) for piece in pieces(columns, rows))
+                return telling(encoding, schema, blocks, self.scaling != "none")
             return encoding, schema
 
         encoding, schema = encoded(train)
@@ -74,38 +76,41 @@ class Preparation:
         rule = scoring_rule(self.loss)
         everyone, masks = known_of(self.known, (len(X), len(schema.offered)))
 
-        def problem_of(rows: Ints) -> Problem:
-            """Some rows of the table. Errors name them as rows of the whole table."""
-            values = encoding.transform(X, rows=rows)
-            settings: dict[str, Any] = {
-                "loss": self.loss,
-                "class_weight": self.class_weight,
-                "weight": None if weight is None else weight[rows],
-                "external": answers(self.external, X, schema, values, encoding.columns, rows, rule),
-            }
+        def part_of(piece: Piece) -> Problem:
+            """Rows that are in memory together. Errors name them as rows of the whole table."""
+            try:
+                values, rows = encoding.transform(piece.table, rows=piece.rows), piece.first + piece.rows
+                external = answers(self.external, piece.table, schema, values, encoding.columns, piece.rows, rule)
+            except RowError as error:
+                raise piece.of_table(error) from None
             try:
                 known = known_at_start(schema, values, [(everyone or None) if masks is None else masks[rows]])
-                return Problem.build(schema, values, target[rows], known=known, **settings)
+                return Problem.build(schema, values, target[rows], known=known, loss=self.loss, external=external)
             except RowError as error:
                 raise error.among(rows) from None
 
-        problem = problem_of(train).trainable()
-        chosen_by = problem_of(validation).with_loss(problem.loss) if len(validation) else problem
+        def judged(rows: Ints) -> Problem:
+            """The problem of some rows of the table."""
+            problem = problem_of(X, rows, part_of)
+            return problem.judged(self.loss, self.class_weight, None if weight is None else weight[rows])
+
+        problem = judged(train).trainable()
+        chosen_by = judged(validation).with_loss(problem.loss) if len(validation) else problem
         return Prepared(problem, chosen_by, encoding, everyone, seed, classes, validation)
 
 
-def _classes(target: Array, counted: Ints) -> Array:
-    """The classes of the rows that count, sorted."""
-    classes: Array = np.unique(target[counted])
+def _classes(target: Array, counted: Ints) -> tuple[Array, Ints]:
+    """The classes of the rows that count, sorted, and which of them each of these rows is of."""
+    classes, codes = np.unique(target[counted], return_inverse=True)
     if len(classes) < 2:
         those = "rows" if len(counted) == len(target) else "rows with a weight above 0"
         raise InputError(f"all {those} are of one class, {classes.tolist()[0]!r}; learning needs rows of two classes or more")
-    return classes
+    return classes, codes
 
 
-def _apart(target: Array, share: float, seed: int) -> tuple[Ints, Ints]:
+def _apart(codes: Ints, share: float, seed: int) -> tuple[Ints, Ints]:
     """Rows to learn from, and a share to choose by: none where there are too few to keep some of every class apart."""
-    train, validation = stratified(target, (1 - share, share), seed)
-    if len(np.unique(target[validation])) < 2 or len(np.unique(target[train])) < len(np.unique(target)):
-        return np.arange(len(target)), np.arange(0)
+    train, validation = stratified(codes, (1 - share, share), seed)
+    if len(np.unique(codes[validation])) < 2 or len(np.unique(codes[train])) < len(np.unique(codes)):
+        return np.arange(len(codes)), np.arange(0)
     return train, validation

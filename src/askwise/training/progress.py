@@ -16,7 +16,7 @@ OFTEN, SELDOM = 0.2, 10.0  # seconds between two lines on a terminal, and elsewh
 def reached(record: InterimMeasurement, unit: str = "") -> str:
     """What one measurement came to."""
     money = f"{record.cost:.2f} {printable(unit)}".rstrip()
-    return f"right in {100 * record.validation.accuracy:.1f} % of held-out cases at a mean cost of {money} (step {record.step})"
+    return f"right in {100 * record.validation.accuracy:.1f} % of held-out cases at a mean cost of {money}"
 
 
 def telling(callback: Callable[[InterimMeasurement], None] | None) -> Callable[[str], None]:

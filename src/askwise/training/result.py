@@ -68,3 +68,6 @@ class TrainingResult(Generic[Shared]):
     # what a point comes to on all rows that were held out for some members, under a limit in units. None: on validation rows
     held_out: Callable[[Point, int | None], Report] | None = None
     measured_on: str = VALIDATION
+    drawn: int | None = None  # how many rows were drawn to learn from, each as often as it was. None: nobody counted
+    encoder: Any = None  # what sees the columns of a case; None: the usual layers
+    targeted: tuple[Point, ...] = ()  # measured class by class, under several class weights; the first decides at once

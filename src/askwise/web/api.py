@@ -14,6 +14,7 @@ from askwise import __version__
 from askwise.errors import FREE, OUTSIDE, REFUSE, UNDO, InputError, did_you_mean, reworded
 from askwise.model.model import LearnedModel
 from askwise.model.purchases import usage
+from askwise.model.recalls import for_machines
 from askwise.reports.model_report import decision_costs
 from askwise.session.next_steps import next_steps
 from askwise.session.partial_case import PartialCase
@@ -103,6 +104,7 @@ def model_card(name: str, model: LearnedModel) -> dict[str, Any]:
         "expected": model.expected,
         "frontier": model.frontier_figures,
         "bought": None if used is None else used.bought,
+        **for_machines(model),
     }
 
 

@@ -182,6 +182,55 @@ class ModelsBody(BaseModel):
     models: list[SummaryBody]
 
 
+class FigureBody(BaseModel):
+    """A share of cases, or the mean loss, measured on cases that the fit kept apart."""
+
+    value: float
+    cases: float = Field(description="How many cases it is of.")
+    interval: list[float] = Field(description="The ends of its 95 % interval.", min_length=2, max_length=2)
+
+
+class TargetBody(BaseModel):
+    """What the budget has to reach."""
+
+    target: str = Field(description="As it is written in Python.")
+    figure: str = Field(description="accuracy, recall, specificity or loss")
+    value: float = Field(description="The least that a share may be, or the most that the loss may be.")
+    of: Label | None = Field(description="The class, of recall and specificity.")
+    confidence: float | None = Field(description="Probability with which it is reached; null: it is expected to be.")
+    measured: FigureBody
+
+
+class ClassWeightBody(BaseModel):
+    name: Label = Field(serialization_alias="class")
+    weight: float = Field(description="How many times as much mistakes about the class count as they otherwise would.")
+
+
+class ClassFiguresBody(BaseModel):
+    name: Label = Field(serialization_alias="class")
+    recall: FigureBody
+    specificity: FigureBody
+
+
+class RecallStepBody(MeasureBody):
+    asked: float = Field(description="The recall that is asked for.")
+    specificity_asked: float | None = Field(
+        description="The specificity beside it; null: cases lose no more than decided at once."
+    )
+    recall: FigureBody
+    specificity: FigureBody
+
+
+class ClassRecallsBody(BaseModel):
+    """The cheapest policy for each recall of a class, where cases lose no more than if all were decided at once; of a class
+    of which none is found there, with the most specificity that goes with the recall."""
+
+    name: Label = Field(serialization_alias="class")
+    cases: float
+    most: float = Field(description="The most that can be asked for.")
+    steps: list[RecallStepBody]
+
+
 class ModelCardBody(BaseModel):
     """A model: what it asks, decides and is expected to cost."""
 
@@ -197,6 +246,10 @@ class ModelCardBody(BaseModel):
     expected: MeasureBody
     frontier: list[PointBody]
     bought: dict[str, float] | None = Field(description="How often each test is bought; null if it was not recorded.")
+    targets: list[TargetBody] = Field(description="What the budget has to reach, and what was measured of it.")
+    class_weights: list[ClassWeightBody] = Field(description="Those of the budget; classes that are not named count 1.")
+    by_class: list[ClassFiguresBody] = Field(description="Where it works; none where its cases were not counted by class.")
+    recalls: list[ClassRecallsBody] = Field(description="What each recall costs, of the rarest class first; none as above.")
 
 
 class HealthBody(BaseModel):

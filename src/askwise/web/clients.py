@@ -35,12 +35,17 @@ class Rate:
         if not self.rate:
             return 0.0
         left, then = self.buckets.pop(client, (self.most, now))
-        left = min(left + (now - then) * self.rate, self.most)
-        allowed = left >= 1
-        self.buckets[client] = (left - allowed, now)
+        left, wait = refilled(left, now - then, self.rate, self.most)
+        self.buckets[client] = (left, now)
         if len(self.buckets) > self.clients:
             self.buckets.popitem(last=False)  # whoever was away longest starts again
-        return 0.0 if allowed else (1 - left) / self.rate
+        return wait
+
+
+def refilled(left: float, seconds: float, rate: float, most: float) -> tuple[float, float]:
+    """What is left in a bucket after these seconds and one more request, and how long that has to wait: 0 if it need not."""
+    left = min(left + seconds * rate, most)
+    return (left - 1, 0.0) if left >= 1 else (left, (1 - left) / rate)
 
 
 def digits(text: str) -> int | None:

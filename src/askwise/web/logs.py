@@ -15,7 +15,7 @@ import time
 import traceback
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -31,7 +31,7 @@ class Log:
     def write(self, event: str, **facts: Any) -> None:
         moment = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": moment, "event": event, **facts}, ensure_ascii=False, default=str)
-        print(line, file=self.stream or sys.stderr, flush=True)
+        print(f"{line}\n", end="", file=self.stream or sys.stderr, flush=True)  # at once: workers share a stream
 
     def failure(self, error: BaseException, **facts: Any) -> None:
         """A mistake of ours: what kind and where; the message may hold values, so it is written only when these are."""
@@ -63,11 +63,13 @@ class Metrics:
         self.in_progress = 0  # requests
         self.received = 0  # requests so far
         self.connections = 0  # open now
+        self.memory = 0  # bytes
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: dict[str, list[float]] = {}  # by route: counts by bucket, then the rest, then the sum
         self.answers: Counter[tuple[str, str]] = Counter()
         self.closed: Counter[str] = Counter()  # connections that the service closed, by reason
         self._lock = threading.Lock()  # answers are also counted beside the event loop
+        self.others: Callable[[], list[dict[str, Any]]] = list  # counters of other workers
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         self.requests[route, method, status] += 1
@@ -79,7 +81,38 @@ class Metrics:
         with self._lock:
             self.answers[model, kind] += n
 
+    def counters(self) -> dict[str, Any]:
+        """All of them, for JSON."""
+        with self._lock:
+            answers = dict(self.answers)
+        counts: dict[str, Mapping[Any, int]] = {"requests": self.requests, "answers": answers, "closed": self.closed}
+        gauges = {"connections": self.connections, "in_progress": self.in_progress, "memory": resident()}
+        listed = {name: [[key, n] for key, n in kind.items()] for name, kind in counts.items()}
+        return {**listed, "seconds": self.seconds, "gauges": gauges}
+
+    def add(self, counters: dict[str, Any]) -> None:
+        """Counts what somebody else has counted too."""
+        counts: dict[str, Counter[Any]] = {"requests": self.requests, "answers": self.answers, "closed": self.closed}
+        for name, kind in counts.items():
+            for key, n in counters[name]:
+                kind[tuple(key) if isinstance(key, list) else key] += n
+        for route, times in counters["seconds"].items():
+            own = self.seconds.get(route, [0.0] * len(times))
+            self.seconds[route] = [a + b for a, b in zip(own, times, strict=True)]
+        self.connections += counters["gauges"].get("connections", 0)
+        self.in_progress += counters["gauges"].get("in_progress", 0)
+        self.memory += counters["gauges"].get("memory", 0)
+
     def text(self) -> str:
+        """Of all workers."""
+        whole = Metrics()
+        whole.started_at = self.started_at
+        own = self.counters()
+        for counters in (own, *self.others()):
+            whole.add(counters)
+        return whole._text()
+
+    def _text(self) -> str:
         lines: list[str] = []
 
         def metric(name: str, kind: str, words: str, rows: Iterable[tuple[str, Mapping[str, Any], float]]) -> None:
@@ -100,7 +133,7 @@ class Metrics:
             ("connections", "Connections open now.", self.connections),
             ("requests_in_progress", "Requests being answered now.", self.in_progress),
             ("start_time_seconds", "When the service started, in seconds since 1970.", round(self.started_at, 3)),
-            ("resident_memory_bytes", "Memory in use.", resident()),
+            ("resident_memory_bytes", "Memory in use.", self.memory),
         ):
             metric(name, "gauge", words, [("", {}, value)])
         return "\n".join(lines) + "\n"

@@ -21,12 +21,14 @@ from fastapi import APIRouter, Request, Response
 from askwise import __version__
 from askwise.errors import InputError
 from askwise.model.model import LearnedModel
+from askwise.model.recalls import ASKED
 from askwise.reports.pages import style
 from askwise.session.session import Session
 from askwise.texts import encoded
 from askwise.web import view
 from askwise.web.api import Missing, Service
 from askwise.web.clients import digits
+from askwise.web.recall_view import recall_view
 from askwise.web.request_guard import COOKIE, cookie_for
 
 FIELDS = 4000  # of one form
@@ -158,7 +160,7 @@ class Pages:
         position = digits(at)
         if at and (position is None or position > view.STEPS or len(at) > 3):
             raise Missing(f"the slider has no position {at[:20]!r}; it goes from 0 to {view.STEPS}")
-        facts = view.model_view(model, position)
+        facts = {**view.model_view(model, position), "recalls": recall_view(model, *_recall_asked(request, model))}
         return render("model.html", title=f"The model: {name}", model=name, tab="model", several=self.several, **facts)
 
     def docs(self, request: Request, body: bytes) -> Response:
@@ -198,6 +200,17 @@ class Pages:
     def _context(self, name: str, title: str, words: str = "", filled_in: dict[str, str] | None = None) -> dict[str, Any]:
         shown = {"error": words, "filled_in": filled_in or {}}
         return {"title": title, "model": name, "tab": "case", "several": self.several, **shown}
+
+
+def _recall_asked(request: Request, model: LearnedModel) -> tuple[int | None, int | None]:
+    """The class and the position that the slider for recall is asked for, if any."""
+    asked = {name: request.query_params.get(name, "") for name in ("of", "recall")}
+    ends = {"of": model.schema.n_classes - 1, "recall": len(ASKED)}
+    for name, text in asked.items():
+        number = digits(text)
+        if text and (number is None or number > ends[name] or len(text) > 3):
+            raise Missing(f"the slider for recall has no {name}={text[:20]!r}; it goes from 0 to {ends[name]}")
+    return digits(asked["of"]), digits(asked["recall"])
 
 
 async def static(name: str) -> Response:

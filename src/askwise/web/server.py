@@ -23,11 +23,12 @@ from askwise.web.settings import Limits, ServiceSettings, checked_proxies, check
 
 PATIENCE = 5  # seconds that requests in progress get at the end
 HEAD = 16 << 10  # bytes of the head of a request
+MOST_WORKERS = 256
 
 
-def config_of(app: RequestGuard, host: str, port: int, settings: ServiceSettings, log: Log) -> uvicorn.Config:
-    """How uvicorn is to behave."""
-    crowd = Crowd(settings.limits, settings.proxies, app.metrics, log)
+def config_of(app: RequestGuard, host: str, port: int, settings: ServiceSettings, log: Log, workers: int = 1) -> uvicorn.Config:
+    """How uvicorn is to behave. workers: of whom this is one."""
+    crowd = Crowd(settings.limits.part(workers), settings.proxies, app.metrics, log)
     return uvicorn.Config(
         app,
         host=host,
@@ -42,7 +43,7 @@ def config_of(app: RequestGuard, host: str, port: int, settings: ServiceSettings
         server_header=False,
         timeout_graceful_shutdown=PATIENCE,
         timeout_keep_alive=max(int(settings.limits.time_limit), 1),
-        backlog=AT_ONCE,
+        backlog=AT_ONCE if workers == 1 else 1,  # one of several leaves the next one to the others
         h11_max_incomplete_event_size=HEAD,
     )
 
@@ -64,6 +65,7 @@ def serve(options: argparse.Namespace) -> None:
     proxies = checked_proxies(options.trusted_proxy)
     token = checked_token(options.host, options.token if options.token is not None else os.environ.get("ASKWISE_TOKEN"), proxies)
     limits = Limits(**{each.name: getattr(options, each.name) for each in fields(Limits)})
+    check_workers(options.workers, limits)
     enough_files(limits)
     log = Log(values=options.log_values)
     models = load_models(options.models)
@@ -74,13 +76,50 @@ def serve(options: argparse.Namespace) -> None:
         port = sock.getsockname()[1]
         shown = f"[{options.host}]" if ":" in options.host else options.host
         print(f"askwise: {', '.join(models)} at http://{shown}:{port}/ (Ctrl-C stops it)", flush=True)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)  # uvicorn ends in good order, then raises them again: nothing is left to do
         gc.collect()
         gc.freeze()  # what is there now stays; looking through it again and again would only make some answers late
         only_json(log)
-        Server(config_of(app, options.host, port, settings, log)).run(sockets=[sock])
+        if options.workers == 1:
+            answer(config_of(app, options.host, port, settings, log), sock)
+        else:
+            several(options.workers, app, options.host, settings, log, sock)
     log.write("stopped")
+
+
+def check_workers(n: int, limits: Limits) -> None:
+    """Whether there can be so many."""
+    if not 1 <= n <= MOST_WORKERS:
+        raise InputError(f"--workers is {n}; it must be from 1 to {MOST_WORKERS}")
+    if n > 1 and not hasattr(os, "fork"):
+        raise InputError(f"--workers is {n}, and this system cannot copy processes; leave it out")
+    for option, most in (
+        ("--max-connections", limits.max_connections),
+        ("--max-connections-per-client", limits.max_connections_per_client),
+    ):
+        if most < n:
+            raise InputError(f"{option} is {most}, which {n} workers share; it must be {n} or more")
+
+
+def answer(config: uvicorn.Config, sock: socket.socket) -> None:
+    """Until the process is told to stop."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # uvicorn ends in good order, then raises them again: nothing is left to do
+    Server(config).run(sockets=[sock])
+
+
+def several(workers: int, app: RequestGuard, host: str, settings: ServiceSettings, log: Log, sock: socket.socket) -> None:
+    """The same by several processes, which share the socket and all limits."""
+    from askwise.web.workers import Published, Shared, SharedRate, supervise
+
+    with Shared() as shared:
+        app.rate = SharedRate(settings.limits.rate, shared)
+
+        def work(worker: int) -> None:
+            config = config_of(app, host, sock.getsockname()[1], settings, log, workers)
+            config.callback_notify, config.timeout_notify = Published(shared, worker, app.metrics).tell, 0
+            answer(config, sock)
+
+        supervise(workers, work, log, PATIENCE)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +30,11 @@ class Limits:
     time_limit: Annotated[float, Real(above=0)] = field(
         default=10.0, metadata={"words": "seconds for a request to arrive and for its answer to be taken"}
     )
+
+    def part(self, workers: int) -> Limits:
+        """Those of one of several workers: together they have no more connections than are allowed."""
+        shared = self.max_connections // workers, self.max_connections_per_client // workers
+        return replace(self, max_connections=shared[0], max_connections_per_client=shared[1])
 
     def __post_init__(self) -> None:
         check_settings(self, lambda name: f"--{name.replace('_', '-')}")

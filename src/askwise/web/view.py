@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from askwise.core.measures import Measure
+from askwise.core.target import Target
 from askwise.errors import FREE, OUTSIDE, REFUSE, InputError, reworded
 from askwise.frontier.hull import staircase
 from askwise.frontier.point import SAME_TESTS
@@ -121,10 +122,24 @@ def works_at(model: LearnedModel) -> str:
     if b.lam is not None:
         parts.append(f"where one more {model.unit or 'unit of cost'} must save {b.lam:.3g} of loss")
     if b.average is not None:
-        parts.append(f"at a mean cost of {money(float(b.average), model.unit)} per case")
+        most = "at most " if b.targets or b.confidence is not None else ""  # which may be far less
+        sure = "" if b.confidence is None else f" with a probability of {b.confidence:g}"
+        parts.append(f"at a mean cost of {most}{money(float(b.average), model.unit)} per case{sure}")
     if b.hard is not None:
         parts.append(f"with at most {money(float(b.hard), model.unit)} for any case")
+    parts += [_has_to_reach(target) for target in b.targets]
+    if b.class_weights is not None:
+        weights = [f"mistakes about {name} count {weight:g} times as much" for name, weight in b.class_weights]
+        parts.append(f"where {' and '.join(weights)}")
     return " and ".join(parts) or "at its cheapest point within one standard error of the best"
+
+
+def _has_to_reach(target: Target) -> str:
+    figure = target.figure if target.of is None else f"{target.figure} of {target.of}"
+    sure = "" if target.confidence is None else f" with a probability of {target.confidence:g}"
+    if target.figure == "loss":
+        return f"at the least cost for a loss of at most {target.value:g}{sure}"
+    return f"at the least cost for {'an' if figure[0] == 'a' else 'a'} {figure} of at least {percent(target.value)}{sure}"
 
 
 _WORDS = {

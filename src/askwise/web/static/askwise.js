@@ -1,4 +1,4 @@
-// What is pleasant and not needed: forms without a new page, a slider that answers at once, a button that prints.
+// What is pleasant and not needed: forms without a new page, sliders that answer at once, a button that prints.
 "use strict";
 (() => {
   const say = (words) => { document.getElementById("say").textContent = words; };
@@ -71,6 +71,19 @@
     });
   }
 
+  function recalls(form) {
+    const words = JSON.parse(form.dataset.words);
+    const of = form.querySelector("#recall-of"), at = form.querySelector("#recall-at");
+    const show = () => {
+      at.max = words[of.value].length - 1;  // where a class ends; the browser moves the slider there
+      const here = words[of.value][at.value];
+      for (const name in here) { document.getElementById("recall-" + name).textContent = here[name]; }
+      at.setAttribute("aria-valuetext", here.asked);
+    };
+    at.addEventListener("input", show);
+    of.addEventListener("change", show);
+  }
+
   function ready() {
     document.documentElement.classList.add("script");
     document.querySelectorAll("[data-print]").forEach((button) => {
@@ -79,6 +92,8 @@
     });
     const form = document.getElementById("budget-form");
     if (form) { slider(form); }
+    const other = document.getElementById("recall-form");
+    if (other) { recalls(other); }
   }
   ready();
 })();

@@ -12,6 +12,7 @@ from benchmarks.paper.claims import SMALL, compared, difference_shown, shown
 from benchmarks.paper.evidence import UNIT, Evidence, Sweep, called, percent
 from benchmarks.paper.experiments import preset
 from benchmarks.paper.intervals import Quantity
+from benchmarks.paper.pooled import rewards
 from benchmarks.paper.published import PUBLISHED, paper_of
 from benchmarks.paper.verdicts import (
     NOT_REPRODUCED,
@@ -63,7 +64,7 @@ def lambda_settles(evidence: Evidence) -> Finding:
         share = float(np.mean(both)) if both else 0.0
         verdict = counted(share, OFTEN, complete=sweep.whole, any_rows=bool(bound))
         counts = [sum(map(rule, bound)) for rule in (oscillates, settles)]
-        lines.append(Line((called(data), str(len(bound)), *map(str, counts), str(sum(both))), verdict))
+        lines.append(Line((called(data), str(len(bound)), *map(str, counts), str(sum(both))), verdict, data == "miniboone_tiny"))
     head = ("data", "trainings whose budget binds", "oscillate at first", "settle", "both")
     return finding("Lambda and cost over the training", head, lines, rows)
 
@@ -159,7 +160,7 @@ def missing(evidence: Evidence, data: str, filling: str, share: float) -> Sweep:
 
 def mdp_against_mice(much: bool) -> Callable[[Evidence], Finding]:
     def judge(evidence: Evidence) -> Finding:
-        lines, rows = [], []
+        lines, rows, beside = [], [], []
         for data in ("miniboone_tiny", "forest"):
             for share in SHARES:
                 ours, theirs = (missing(evidence, data, filling, share) for filling in ("mdp", "mice"))
@@ -169,9 +170,12 @@ def mdp_against_mice(much: bool) -> Callable[[Evidence], Finding]:
                     cells = percent(share), " / ".join(f"{published[f]:.3f}" if published else NOTHING for f in ("mdp", "mice"))
                     lines.append(Line((line.cells[0], *cells, *line.cells[3:]), line.verdict, counts=bool(published)))
                     rows += [*ours.counted, *theirs.counted]
-        return finding(
-            "Areas on test rows: mdp / mice", ("data", "removed", "the paper", "mdp", "mice", "difference"), lines, rows
-        )
+                    both = rewards(ours.counted), rewards(theirs.counted)
+                    beside.append((*line.cells[:1], percent(share), *map(shown, both), difference_shown(both[0].minus(both[1]))))
+        head = ("data", "removed", "the paper", "mdp", "mice", "difference")
+        result = finding("Areas on test rows: mdp / mice", head, lines, rows)
+        title = "What was learned for on test rows: the score less the tradeoff times the cost"
+        return Finding(result.verdict, (*result.tables, Table(title, head[:2] + head[3:], tuple(beside))), result.rows)
 
     return judge
 

@@ -142,9 +142,10 @@ def gaps(evidence: Evidence, data: str) -> Draw | None:
 
 
 def draw_gaps(of: dict[float, dict[str, Sequence[Row]]]) -> Any:
-    high = len(of) // 2  # shares come in pairs
-    figure = empty(8, 0.5 + 3 * high)
-    grid = figure.subplots(high, 2, sharex=True, sharey=True, squeeze=False)
+    wide = min(len(of), 2)
+    high = -(-len(of) // wide)
+    figure = empty(4 * wide, 0.5 + 3 * high)
+    grid = figure.subplots(high, wide, sharex=True, sharey=True, squeeze=False)
     named: set[str] = set()
     for axis, (share, fillings) in zip(grid.flat, of.items(), strict=True):
         tidy(axis)

@@ -87,6 +87,22 @@ def areas(rows: Sequence[Row]) -> Quantity:
     return Quantity({seed: pool.curve.area for seed, pool in pools.items()}, draws)
 
 
+def rewards(rows: Sequence[Row]) -> Quantity:
+    """What trainings for a tradeoff are for: the score less the scaled tradeoff times the cost, on test rows."""
+
+    def reward(row: Row, cost: Any, scores: Any) -> Any:
+        return np.asarray(scores) - row["task"]["budget"]["tradeoff"] / row["loss_scale"] * np.asarray(cost)
+
+    groups = by_seed(rows)
+    by = {s: float(np.mean([reward(r, means(r, "test")[COST], score_of(r, "test")) for r in of])) for s, of in groups.items()}
+    drawn_of = {
+        s: np.mean([reward(r, r["resampled_costs"], r["resampled_scores"]) for r in of], 0).tolist()
+        for s, of in groups.items()
+        if all("resampled_scores" in r for r in of)
+    }
+    return Quantity(by, drawn_of)
+
+
 def drawn(rows: Sequence[Row]) -> Any:
     """The curve: costs and scores; of single policies with all seeds pooled, as in the paper."""
     if rows[0]["task"]["budget"] is None:

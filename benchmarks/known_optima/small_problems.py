@@ -7,7 +7,7 @@ budget below what the pair costs, so that no single policy uses it).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -31,8 +31,9 @@ class SmallProblem:
     budgets: dict[str, Budget]
 
 
-def small_problem(seed: int, rows: int = 4_000) -> SmallProblem:
-    """The problem of this seed; always the same."""
+def small_problem(seed: int, rows: int = 4_000, defers: bool = False) -> SmallProblem:
+    """The problem of this seed; always the same. `defers`: with a decision that is no class, costs something and is hardly ever
+    wrong."""
     rng = np.random.default_rng([seed, 20190])
     kind = KINDS[seed % len(KINDS)]
     F, K = int(rng.integers(3, 9)), int(rng.integers(2, 5))
@@ -55,9 +56,23 @@ def small_problem(seed: int, rows: int = 4_000) -> SmallProblem:
         X[:, 2:] = rng.integers(0, sizes[2:], (rows, F - 2))
         reliable = rng.random(rows) < 0.95
         y = np.where(reliable, X[:, :2].sum(1).astype(int) % 2, y % K)
-    schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), CostSpec(costs, setup or {}, derived or {}))
-    problem = Problem.build(schema, X - X.mean(0), y, ids=np.arange(rows))
+    decisions, loss = {}, None
+    if defers:
+        decisions = {"defer": int(rng.integers(4, 13)) / 4}
+        loss = np.column_stack([1 - np.eye(K), np.full(K, 0.02)])
+    spec = CostSpec(costs, setup or {}, derived or {}, decisions=decisions)
+    schema = Schema.build([f"t{f}" for f in range(F)], list(range(K)), spec)
+    problem = Problem.build(schema, X - X.mean(0), y, loss=loss, ids=np.arange(rows))
     return SmallProblem(seed, kind, problem, _budgets(problem, kind))
+
+
+def counted(problem: Problem) -> Problem:
+    """Rows that are alike as one, which counts as often as they are there, to 1 / 10,000 of the most frequent one: the optimum is
+    computed in whole numbers."""
+    alike = np.concatenate([problem.X, problem.labels[:, None]], 1)
+    _, first, times = np.unique(alike, axis=0, return_index=True, return_counts=True)
+    digits = max(1.0, times.max() / 10_000)
+    return replace(problem.take(first), weight=np.rint(times / digits).clip(1))
 
 
 def _budgets(problem: Problem, kind: str) -> dict[str, Budget]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from askwise.components.encoders import Convolutional
+from askwise.components.pictures import Convolutions
 from askwise.core.budget import Budget
 from askwise.core.policy import Policy
 from askwise.core.problem import Problem
@@ -17,7 +17,7 @@ def points(
 ) -> list[Policy]:
     """As those of the family."""
     side = round(problem.schema.n_tests**0.5)
-    encoder = Convolutional.of(side, side, (32, 64, 128), mirror=True)
+    encoder = Convolutions(side, side, mirror=True)
     usual = {"width": 256, "parallel_cases": 128, "prefix_share": 0.6, "prefix_power": 2}
     return family.points(problem, validation, seconds=seconds, seed=seed, threads=threads, encoder=encoder, **(usual | settings))
 

@@ -217,8 +217,9 @@ class CostFunction:
 
 
 def _sums(chosen: Bools, amounts: Ints | Bools) -> Floats:
-    """The product of the two in single precision. Not `@`: it warns of flags that some BLAS kernels raise for whole numbers."""
-    product: Floats = np.dot(chosen.astype(np.float32), amounts.astype(np.float32))
+    """The product of the two in single precision."""
+    with np.errstate(all="ignore"):  # on some processors BLAS kernels raise flags for whole numbers too
+        product: Floats = np.dot(chosen.astype(np.float32), amounts.astype(np.float32))
     return product
 
 

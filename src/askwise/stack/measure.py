@@ -35,6 +35,7 @@ MOST_REMEMBERED = 3_000_000  # beliefs
 CLOSEST = 1.05  # two tradeoffs, of which one is so many times the other, have nothing between them
 FEWEST_COST_ROWS = 100  # on which costs are measured however short the time
 PROBED = 50  # rows by which the pace is known
+FILLS_TIME = 0.15  # of what is left, for policies between neighbouring tradeoffs
 
 
 class StackCandidate(NamedTuple):
@@ -217,6 +218,7 @@ class StackFrontier:
     candidates: list[StackCandidate]
     seed: int
     measuring: MeasuringConfig
+    one_member: bool = False  # then beliefs of rows that were measured are remembered, and what is paid for them is soon known
 
     def __post_init__(self) -> None:
         rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
@@ -228,22 +230,26 @@ class StackFrontier:
         """On as many rows as the time allows."""
         work, every_one = self.work, range(len(self.candidates))
         work.go_on(self.measuring.fewest_rows, every_one)
-        left = self._following(every_one)
-        cost_pace = self._cost_pace([self.candidates[i] for i in left]) if seconds_left() < math.inf else 0.0  # seconds for a row
+        left, first = self._following(every_one), self.measuring.first_rows
+        limited = seconds_left() < math.inf
+        cost_pace, fills_time = (self._cost_pace(left), FILLS_TIME * seconds_left()) if limited else (0.0, 0.0)
         while work.used < len(work.rows):
-            # whoever reports on the points follows them once more on the rows that were measured
-            pace = self.measuring.safety * sum(work.paces[i] for i in left)
-            spare = cost_pace * self.measuring.first_rows + pace * work.used
-            n = self.measuring.part_rows if work.used >= self.measuring.first_rows else self.measuring.first_rows - work.used
-            if seconds_left() - spare < 2 * n * pace:
-                n = int(max(seconds_left() - spare, 0.0) / (2 * pace))
+            pace, few = self.measuring.safety * sum(work.paces[i] for i in left), work.used < first
+            spare, each = fills_time + cost_pace * first, 2 * pace
+            if self.one_member:
+                spare, each = fills_time + cost_pace * min(work.used, first), pace + few * cost_pace
+            else:  # whoever reports on the points follows them once more on the rows that were measured
+                spare += pace * work.used
+            n = min(first - work.used if few else self.measuring.part_rows, len(work.rows) - work.used)
+            if seconds_left() - spare < n * each:
+                n = int(max(seconds_left() - spare, 0.0) / each)
             if n < self.measuring.least_part_rows:
                 break
             work.go_on(n, left)
             left = self._following(left)
-        cost_rows = self.measuring.first_rows
+        cost_rows = min(first, work.used) if self.one_member else first
         if cost_pace:
-            cost_rows = int(np.clip(seconds_left() / 2 / cost_pace, FEWEST_COST_ROWS, cost_rows))
+            cost_rows = int(np.clip((seconds_left() - fills_time) / 2 / cost_pace, FEWEST_COST_ROWS, cost_rows))
         self.paid = {i: self._paid(self.candidates[i], cost_rows) for i in left}
         pace = self.measuring.safety * (max(work.paces.values()) * work.used + cost_pace / len(left) * cost_rows)
         left += self._filled(left, cost_rows, lambda: seconds_left() > pace)
@@ -310,13 +316,14 @@ class StackFrontier:
         """What a policy costs: on rows of the fit or, where that was not measured, by its members."""
         return (self.paid[i] if i in self.paid else self.work.tallies[i].measure(self.costs)).cost
 
-    def _cost_pace(self, candidates: Sequence[StackCandidate]) -> float:
-        """Seconds for a row in which `_paid` looks at all of these, at most: as if each bought what the dearest buys."""
-        problem = self.held_out.problem
-        everything = max(candidates, key=lambda c: c.prefix or 0)
+    def _cost_pace(self, which: Sequence[int]) -> float:
+        """Seconds for a row in which `_paid` looks at all of these, at most: as if each took what the slowest takes."""
+        if self.one_member:  # the beliefs are remembered, so that it takes no longer than measuring took
+            return sum(self.work.paces[i] for i in which)
+        everything = max((self.candidates[i] for i in which), key=lambda c: c.prefix or 0)
         began, rows = time.monotonic(), self.held_out.paying(PROBED, self.seed)
-        measure(problem, self.stack.policy(everything.lam, everything.prefix), None, rows)
-        return (time.monotonic() - began) / len(rows) * len(candidates)
+        measure(self.held_out.problem, self.stack.policy(everything.lam, everything.prefix), None, rows)
+        return (time.monotonic() - began) / PROBED * len(which)
 
     def _paid(self, candidate: StackCandidate, n: int) -> Measure:
         """What the policy that is used costs on rows of the fit, those that were measured first. That needs no labels."""

@@ -15,7 +15,7 @@ from tests.support.counted import counted
 from tests.support.models import family
 
 import askwise
-from askwise import AtLeast, AtMost
+from askwise import AtLeast, AtMost, AverageBudget, ClassWeights
 from askwise.core.measures import Measure
 from askwise.core.target import Figure, Target
 from askwise.errors import Doubt, InputError
@@ -210,3 +210,17 @@ def test_of_several_targets_those_that_are_reached_stay():
     assert model.measured.cost == 2.5
     assert [sentence.split(" cannot")[0] for sentence in said] == ["AtMost(loss=0.01)"]
     assert targeting.nearest(model) == (model, [])
+
+
+def test_accuracy_and_loss_are_reached_by_whatever_a_budget_alone_would_follow():
+    """Few policies are counted class by class; a hard budget may follow a better one that is not among these."""
+    model = counted()
+    better = replace(model.points[1], measure=replace(model.points[1].measure, cost=0.3, loss=0.04, accuracy=0.96))
+    model = replace(model, points=(model.points[0], better))
+    assert model.at(AverageBudget(1)).followed[0] is better
+    for asked in (AtLeast(accuracy=0.96), AtMost(loss=0.04), AtLeast(accuracy=0.9) & AtMost(loss=0.05)):
+        assert model.at(asked).followed[0] is better
+    right = AtLeast(accuracy=0.96)
+    for asked in (right & AtLeast(recall={"ill": 0.5}), AtLeast(accuracy=0.96, confidence=0.5), right & ClassWeights({"ill": 2})):
+        with pytest.raises(InputError, match="cannot be reached"):
+            model.at(asked)

@@ -351,7 +351,9 @@ def test_a_fit_for_a_target_ends_at_it_and_keeps_the_model_where_it_cannot():
         fitted = CostlyClassifier(
             **PRICES, budget=AtLeast(accuracy=1) & HardBudget(1), config=tiny, random_state=0, n_jobs=1
         ).fit(X, Y)
-    assert fitted.model_.budget == HardBudget(1)
+    model = fitted.model_
+    assert model.budget == HardBudget(1)
+    assert model.budget.cap(model.schema.costs) in {p.cap for p in model.targeted}
 
 
 def test_given_cases_bear_out_each_promise_or_not(model):

@@ -83,7 +83,8 @@ class LearnedModel:
         """What reaches the targets of the budget, if it has any."""
         if not self.budget.targets:
             return None
-        points, judge = self.targeted or self.points, Judge(self.schema.classes, self.losses, self.rule)
+        judge = Judge(self.schema.classes, self.losses, self.rule)
+        points = targeting.candidates(self.points, self.targeted, self.budget)
         kept = targeting.within(points, self.budget, self.schema.costs, self.family)
         point = targeting.targeted(points, judge, self.budget, kept, f" {self.unit}".rstrip())
         return point if self.class_weights is None else targeting.judged(point, self.losses)

@@ -78,6 +78,14 @@ def judged(point: Point, loss: Doubles) -> Point:
     return replace(point, measure=replace(point.measure, loss=mean, loss_error=error))
 
 
+def candidates(points: Sequence[Point], counted: Sequence[Point], budget: Budget) -> Sequence[Point]:
+    """Those among which the targets of a budget choose. Recalls, class weights and confidences need policies whose cases
+    were counted class by class, which are fewer; accuracy and loss by themselves are known of all."""
+    of_classes = budget.class_weights is not None or any(t.figure in OF_A_CLASS for t in budget.targets)
+    sure = budget.confidence is not None or any(t.confidence is not None for t in budget.targets)
+    return (counted or points) if of_classes or sure else (*counted, *points)
+
+
 def within(points: Sequence[Point], budget: Budget, costs: CostFunction, family: Family | None) -> Bools:
     """Which points keep to the hard and to the average part of a budget. Without a family all points keep to the hard one."""
     kept, most = np.ones(len(points), bool), budget.cap(costs)

@@ -186,7 +186,7 @@ def run(
     alone = folds.members == 1
     used = replace(stack, beliefs=held_out.parts[0][0].beliefs) if alone else remembering(stack)
     final = StackFrontier(held_out, used, tries, seed, measuring, alone).points(lambda: (1 - WEIGHING) * clock.left)
-    targeted = weighed_points(held_out.only(final.rows), used, seed, lambda: clock.left)
+    targeted = weighed_points(held_out.only(final.rows), used, cap, seed, lambda: clock.left)
     learners = [member["reached"] for member in trainer.members]
     values = trainer.step / config.value_steps
 

@@ -31,31 +31,32 @@ COST_ROWS = 2_000  # on which costs are measured, at most
 SLACK = 1.5  # times as long as the last weight the next one may take
 
 
-def weighed_points(held_out: HeldOut, stack: Stack, seed: int, seconds_left: Callable[[], float]) -> list[Point]:
-    """At each weight what deciding at once comes to, so many tests for everybody, tradeoffs, and hard budgets. With too little
-    time, fewer weights, however short it is those with all classes alike. The first decides at once, with all classes alike."""
+def weighed_points(held_out: HeldOut, stack: Stack, cap: int | None, seed: int, seconds_left: Callable[[], float]) -> list[Point]:
+    """At each weight what deciding at once comes to, so many tests for everybody, tradeoffs, and hard budgets, among them `cap`.
+    With too little time, fewer weights, however short it is those with all classes alike. The first decides at once, with all
+    classes alike."""
     points, took = list[Point](), 0.0
     for weights in measured_weights(stack.weights["prior"]) if stack.weighs else ():
         began = seconds_left()
         if points and began <= SLACK * took:
             break
         of_class = tuple(weights.tolist()) if points else None
-        points += [_measured(held_out, stack, replace(p, class_weights=of_class), seed) for p in _policies(held_out, stack)]
+        points += [_measured(held_out, stack, replace(p, class_weights=of_class), seed) for p in _policies(held_out, stack, cap)]
         took = began - seconds_left() if math.isfinite(began) else 0.0
     return points
 
 
-def _policies(held_out: HeldOut, stack: Stack) -> list[Point]:
+def _policies(held_out: HeldOut, stack: Stack, cap: int | None) -> list[Point]:
     """Without what they come to."""
     schema, two = held_out.problem.schema, len(stack.weights["prior"]) == 2
     lams = np.geomspace(stack.scale.high, stack.scale.low, (LAMS if two else FEW) + 1)[1:].tolist()
     breadth = DESIGN.breadths_for(schema.n_tests)[-1]
     lengths = np.unique(np.linspace(0, schema.n_tests, (PREFIXES if two else FEW) + 1).round().astype(int)).tolist()
-    caps = caps_for(schema, stack.scale, None, MeasuringConfig(caps=CAPS if two else FEW // 2, test_caps=1, few_amounts=0))
+    caps = caps_for(schema, stack.scale, cap, MeasuringConfig(caps=CAPS if two else FEW // 2, test_caps=1, few_amounts=0))
     return [
         *(Point(0.0, NOTHING, prefix=k) for k in lengths),
         *(Point(lam, NOTHING, breadth=breadth) for lam in lams),
-        *(Point(0.0, NOTHING, cap=cap, breadth=breadth) for cap in caps if cap < schema.costs.total),
+        *(Point(0.0, NOTHING, cap=most, breadth=breadth) for most in caps if most < schema.costs.total),
     ]
 
 

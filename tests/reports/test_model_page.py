@@ -138,8 +138,9 @@ def test_the_frontier_has_its_kinds_and_errors(stack, page):
 def test_kinds_are_told_by_the_money_for_which_they_are_used(stack):
     model, words = stack.model_, kinds_used(stack.model_)
     assert words.startswith("policies by their mean cost, €: decides at once at 0; ")
-    for i, p in enumerate(model.frontier[1:], 1):
-        before, after = model.frontier[i - 1], model.frontier[i + 1] if i + 1 < len(model.frontier) else None
+    listed = [model.frontier[i] for i in told_points(model)]
+    for i, p in enumerate(listed[1:], 1):
+        before, after = listed[i - 1], listed[i + 1] if i + 1 < len(listed) else None
         if i == 1 or before.kind != p.kind:
             assert f"{p.kind} at {p.cost:.4g}" in words
         if (after is None or after.kind != p.kind) and i > 1 and before.kind == p.kind:
@@ -156,7 +157,7 @@ def test_the_comparison_of_kinds_is_in_all_versions(stack, page):
             for m in (*level.best.values(), level.used):
                 assert f"{100 * m.accuracy:.1f} ± {100 * m.accuracy_error:.1f} %" in text
     lines = versions[2].splitlines()
-    assert "on 160 cases, each held out in turn; ± is one standard error; * is used" in lines[0]
+    assert "on 160 cases, each held out in turn; ± is one standard error; a kind may draw one of two policies" in lines[0]
     rows = lines[-len(levels) :]
     assert [line.split()[0] for line in rows] == [f"{level.money:.4g}" for level in levels]
     assert [line.count("*") for line in rows] == [len(level.kinds) for level in levels]
@@ -202,7 +203,8 @@ def test_it_is_said_that_a_budget_is_not_spent_and_how_to_spend_it(stack):
 
     left = "of 1.5 € per case only 1 is spent: the next better policy costs 2"
     assert words(AverageBudget(1.5, mixing=False)) == left
-    assert words(AverageBudget(1.5)) == f"{left}; --mixing, mixing=True in Python, draws one of two policies for each case"
+    told = words(AverageBudget(1.5))
+    assert told.startswith(f"{left}; --mixing, mixing=True in Python, draws one of two policies for each case: accuracy 72.5 ± ")
     assert {words(AverageBudget(b)) for b in (1, 1.04, 2, 3)} == {words(AverageBudget(1.5, mixing=True))} == {None}
 
 
@@ -269,17 +271,25 @@ def test_paths_are_a_table_too_whatever_cases_they_are_of(stack, frame, tmp_path
     assert f"| {' → '.join(often[0]) or 'nothing'} | {2 * often[1]:.1f} % |" in section
 
 
-def test_two_mean_costs_are_told_apart(stack):
+def test_what_came_and_what_is_expected_are_told_apart(stack):
     model, on = stack.model_, MeasuredOn(stack.out_of_fold_, "160 cases", "out_of_fold")
     here = model.measured
-    same = replace(on.report.measure, cost=here.cost)
-    assert cost_note(model, MeasuredOn(SimpleNamespace(measure=same), "160 cases", "out_of_fold")) == ""
-    assert cost_note(model, MeasuredOn(SimpleNamespace(measure=replace(same, cost=1.2345)), "50 cases", "test")) == ""
-    more = cost_note(model, MeasuredOn(SimpleNamespace(measure=replace(same, cost=1.2345)), "160 cases", "out_of_fold"))
-    assert more == (
+
+    def note(measure, kind="out_of_fold"):
+        return cost_note(model, MeasuredOn(SimpleNamespace(measure=measure), "160 cases", kind))
+
+    dearer, better = replace(here, cost=1.2345), replace(here, accuracy=here.accuracy + 0.01)
+    assert note(here) == note(dearer, "test") == note(better, "test") == ""
+    assert note(dearer) == (
         "The mean cost of 1.234 € is that of the parts of the model which had not learned from a case; the whole model, which is "
         f"used, is expected to cost {here.cost:.4g} €."
     )
+    assert note(better) == (
+        f"The accuracy of {100 * better.accuracy:.1f} % is what this policy came to on these cases; the "
+        f"{100 * here.accuracy:.1f} % that is expected is steadied by all others that were measured there, since the one that is "
+        "chosen may be a lucky one."
+    )
+    assert note(replace(better, cost=1.2345)) == f"{note(dearer)} {note(better)}"
     assert results(model, on).endswith(cost_note(model, on))
 
 

@@ -80,7 +80,8 @@ def comparison_table(model: LearnedModel) -> str:
     if table is None:
         return ""
     figures = replace(table, head=table.head[:-1], rows=tuple(row[:-1] for row in table.rows))  # a * says what words say there
-    return f"{table.title}; * is used, where there are two as a mixture:\n{as_text(figures)}"
+    mixed = "a kind may draw one of two policies for each case, by lot, which what is used does only where that is much better"
+    return f"{table.title}; {mixed}; * is the kind that is used, where there are two as a mixture:\n{as_text(figures)}"
 
 
 def compared(model: LearnedModel) -> Table | None:
@@ -131,12 +132,12 @@ def amounts(numbers: list[int]) -> str:
 
 
 def kinds_used(model: LearnedModel) -> str:
-    """Which kind of policy the model uses for which money, in a sentence."""
+    """Which kind of policy the model uses for which money, in a sentence about the policies that are listed."""
     runs = list[tuple[str, list[float]]]()
-    for i, point in enumerate(model.frontier):
+    for i in told_points(model):
         if not runs or runs[-1][0] != model.kind_of(i):
             runs.append((model.kind_of(i), []))
-        runs[-1][1].append(point.cost)
+        runs[-1][1].append(model.frontier[i].cost)
     parts = [f"{kind} at {of[0]:.4g}" + (f" to {of[-1]:.4g}" if of[-1] > of[0] else "") for kind, of in runs]
     close = neighbours(model.frontier) if model.family is not None else []
     between = "; an average budget between two of a kind that cost nearly the same finds one of its own" if close else ""
@@ -244,11 +245,11 @@ def left_over(model: LearnedModel) -> str | None:
     if dearer is None:
         return None
     words = f"of {float(b):.4g}{unit} per case only {here.cost:.4g} is spent: the next better policy costs {dearer.cost:.4g}"
-    return (
-        words
-        if model.budget.mixing is False
-        else f"{words}; --mixing, mixing=True in Python, draws one of two policies for each case"
-    )
+    if model.budget.mixing is False:
+        return words
+    drawn = replace(model, budget=replace(model.budget, mixing=True)).measured
+    reached = f"{model.objective} {objective_words(model, drawn)}"
+    return f"{words}; --mixing, mixing=True in Python, draws one of two policies for each case: {reached}"
 
 
 def enough(model: LearnedModel) -> Point:
@@ -324,15 +325,24 @@ def results(model: LearnedModel, on: MeasuredOn) -> str:
 
 
 def cost_note(model: LearnedModel, on: MeasuredOn) -> str:
-    """Why the mean cost on held-out cases is not the expected cost; empty where both are told alike, or where other cases are
-    meant. A stack decides a held-out case by the members alone that have not learned from it."""
-    here, expected = on.report.measure, model.measured
-    if on.kind != "out_of_fold" or f"{here.cost:.4g}" == f"{expected.cost:.4g}":
+    """Why figures on held-out cases are not the expected ones; empty where both are told alike, or where other cases are meant. A
+    stack decides a held-out case by the members alone that have not learned from it, and what it expects is steadied."""
+    here, expected, unit, notes = on.report.measure, model.measured, unit_of(model), list[str]()
+    if on.kind != "out_of_fold":
         return ""
-    return (
-        f"The mean cost of {here.cost:.4g}{unit_of(model)} is that of the parts of the model which had not learned from a case; "
-        f"the whole model, which is used, is expected to cost {expected.cost:.4g}{unit_of(model)}."
-    )
+    if f"{here.cost:.4g}" != f"{expected.cost:.4g}":
+        notes.append(
+            f"The mean cost of {here.cost:.4g}{unit} is that of the parts of the model which had not learned from a case; "
+            f"the whole model, which is used, is expected to cost {expected.cost:.4g}{unit}."
+        )
+    came, promised = (objective_words(model, m).partition(" ±")[0] for m in (here, expected))
+    if came != promised:
+        came, promised = (words if model.judged_by_loss else f"{words} %" for words in (came, promised))
+        notes.append(
+            f"The {model.objective} of {came} is what this policy came to on these cases; the {promised} that is expected "
+            "is steadied by all others that were measured there, since the one that is chosen may be a lucky one."
+        )
+    return " ".join(notes)
 
 
 def result_words(model: LearnedModel, report: Report) -> dict[str, str]:

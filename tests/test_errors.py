@@ -24,7 +24,16 @@ def test_a_close_name_is_guessed(name, known):
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("target", "age"), ("age", "target"), ("outcome", "income"), ("diagnosis", "dialysis"), ("y", "x"), ("%", "#")],
+    [
+        ("target", "age"),
+        ("age", "target"),
+        ("outcome", "income"),
+        ("diagnosis", "dialysis"),
+        ("y", "x"),
+        ("%", "#"),
+        ("patch 7,7", "patch 3,0"),
+        ("x12", "x1"),
+    ],
 )
 def test_a_name_that_is_far_off_is_not(name, known):
     assert closest(name, [known, "sugar"]) is None

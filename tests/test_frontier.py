@@ -26,10 +26,38 @@ def test_a_single_point_meets_an_average_budget_and_uses_it() -> None:
     # 4 seems best below 10, but 9.6 uses the budget and is no worse by more than a standard error
     assert chosen(10, scores=[0.5, 0.885, 0.88, 0.79, 0.9]) == (2, 2)
     assert chosen(10, scores=[0.5, 0.895, 0.88, 0.79, 0.9]) == (1, 1)
-    # at 9.7 the blend with 12 is better by a hair, at 8 by the whole step from 4
+    # at 9.7 the blend with 12 is better by a hair, at 8 it is by most of the step from 4
     assert chosen(9.7, "if better") == (2, 2)
     assert chosen(8, "if better") == (1, 2)
     assert chosen(9.7, "always") == (2, 4)
+
+
+def test_a_point_that_uses_the_budget_and_is_worth_little_does_not_keep_two_from_being_mixed() -> None:
+    """Two tests that tell something only together: one of them seems better than nothing, by luck."""
+    cost, score, error = [0, 1, 2], [0.5, 0.52, 1.0], [0.025, 0.025, 0]
+    for b in (0.5, 1, 1.02):
+        assert choose(cost, score, error, AverageBudget(b), "if better") == within_average(cost, score, b)
+        assert choose([0, 2], [0.5, 1.0], [0.025, 0], AverageBudget(b), "if better").mean([0.5, 1.0]) == pytest.approx(
+            0.5 + b / 4
+        )
+    assert choose(cost, score, error, AverageBudget(1, mixing=False), "if better").first == 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=12),
+    st.lists(st.integers(0, 200).map(lambda n: n / 8), min_size=2, max_size=2),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_more_money_promises_no_less_whether_two_are_mixed_or_not(them, budgets, noise, all_joined) -> None:
+    every = sorted({(0, 0), *them})
+    on = staircase([c for c, _ in every], [s for _, s in every])
+    cost, score = np.array(every, float)[on].T
+    joined = [(i, i + 1) for i in range(len(on) - 1)] if all_joined else []
+    (less, more), error = sorted(budgets), np.full(len(on), noise)
+    before, now = (choose(cost, score, error, AverageBudget(b), "if better", joined).mean(score) for b in (less, more))
+    assert before <= now + noise + 1e-9  # a point that uses the budget may be worse by a standard error
+    assert now >= within_average(cost, score, more).mean(score) - 2 * noise - 1e-9
 
 
 def test_one_policy_between_two_points_meets_a_budget_between_them() -> None:

@@ -84,9 +84,10 @@ def quoted(value: object, most: int = 60) -> str:
 
 def closest(name: object, known: Iterable[object]) -> object:
     """A guess at what was meant, if one of the known names is close: hardly more than a letter is different in a short one. Case
-    and what is no letter or digit do not count."""
-    by_letters = {_letters(k): k for k in map(_plain, known)}
+    and what is no letter or digit do not count. Names with other numbers are other things: patch 7,7 is not patch 3,0."""
     text = _letters(name)
+    by_letters = {_letters(k): k for k in map(_plain, known)}
+    by_letters = {letters: k for letters, k in by_letters.items() if letters == text or not _differ_in_numbers(letters, text)}
     short = [letters for letters in by_letters if max(len(letters), len(text)) <= 3]
     guesses = difflib.get_close_matches(text, by_letters, n=1, cutoff=0.75)
     guesses = guesses or difflib.get_close_matches(text, short, n=1, cutoff=0.66)
@@ -102,6 +103,11 @@ def _letters(name: object) -> str:
     """A name without what people write in different ways."""
     text = str(name).casefold()
     return re.sub(r"[\W_]+", "", text) or text
+
+
+def _differ_in_numbers(a: str, b: str) -> bool:
+    """Whether two names are alike but for their digits."""
+    return re.sub(r"\d", "", a) == re.sub(r"\d", "", b)
 
 
 def did_you_mean(name: object, known: Iterable[object], most: int = 8) -> str:

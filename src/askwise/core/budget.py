@@ -47,7 +47,7 @@ class Budget:
         Most that any case may cost.
     mixing : bool or None
         Whether an average budget may be met by drawing one of two policies for each case: True where that promises more, False
-        never, None only where no single policy comes near the budget and it is better by more than noise.
+        never, None only where that is better than every single policy by more than noise.
     confidence : float or None
         Probability with which the mean cost of future cases is at most the average budget. None: it is expected to be.
     targets : tuple of Target
@@ -182,7 +182,7 @@ def AverageBudget(b: Any, *, confidence: float | None = None, mixing: bool | Non
         most b.
     mixing : bool, default=None
         False: one policy for all cases, so that like cases are treated alike. True: two policies, one of which is drawn for each
-        case, wherever that promises more. None: two only where no single one comes near b and they are better by more than noise.
+        case, wherever that promises more. None: two only where they are better than every single one by more than noise.
 
     Returns
     -------

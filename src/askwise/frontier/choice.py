@@ -18,8 +18,7 @@ from askwise.errors import InputError
 from askwise.frontier.hull import hull, staircase
 
 # Whether an average budget between two points is met by drawing one of them for each case: wherever that promises more; only
-# where it is better by more than a standard error than the best single point that meets the budget, and that is not near it; or
-# never.
+# where it is better than every single policy within the budget by more than a standard error; or never.
 MIXTURES = ("always", "if better", "never")
 NEAR = 0.05  # of the budget: a point that costs so little less uses it
 
@@ -88,6 +87,25 @@ def single_between(cost: ArrayLike, score: ArrayLike, b: float, joined: Iterable
     return max(blends, key=lambda blend: blend.mean(score), default=None)
 
 
+def clearly_better(
+    blend: Blend, cost: ArrayLike, score: ArrayLike, error: Doubles, b: float, joined: Iterable[tuple[int, int]]
+) -> bool:
+    """Whether two points on the hull, blended so that they cost b or less, are better than all single policies within the same
+    money by more than a standard error. Where they are at less than b, they are followed at b too, so that what is promised
+    never falls with more money."""
+    c, s = np.asarray(cost, float), np.asarray(score, float)
+    if not blend.share:
+        return False
+    steps = c[(c > c[blend.first]) & (c <= b)]  # a step is furthest below the blend just before the next one
+    money = np.append(np.nextafter(steps, 0), b)
+    single = np.where(c <= money[:, None], s, -np.inf).max(1)
+    for i, j in joined:
+        inside = (c[i] < money) & (money < c[j])
+        single[inside] = np.maximum(single[inside], np.interp(money[inside], c[[i, j]], s[[i, j]]))
+    mixed = np.interp(money, c[[blend.first, blend.second]], s[[blend.first, blend.second]])
+    return bool((mixed - single > max(error[blend.first], error[blend.second])).any())
+
+
 def choose(
     cost: ArrayLike,
     score: ArrayLike,
@@ -106,16 +124,16 @@ def choose(
     if budget.average is not None:
         b, e = float(budget.average), np.asarray(error, float)
         mixture = mixture if budget.mixing is None else "always" if budget.mixing else "never"
+        joined = list(joined)
         single, between = single_within_average(cost, score, error, b), single_between(cost, score, b, joined)
         if between is not None and between.mean(score) >= single.mean(score):
             single = between
-        if mixture == "always":
-            blend = within_average(cost, score, b)
-            return blend if blend.mean(score) > single.mean(score) else single
-        # of two steps next to each other, so that what is promised rises from one to the other, and never falls with more money
-        blend = _within(np.asarray(cost, float), staircase(cost, score), b)
-        far = single.mean(cost) < (1 - NEAR) * b and blend.mean(score) - single.mean(score) > e[blend.second]
-        return blend if mixture == "if better" and far else single
+        if mixture == "never":
+            return single
+        blend = within_average(cost, score, b)
+        better = blend.mean(score) > single.mean(score)
+        clearly = mixture == "always" or clearly_better(blend, cost, score, e, b, joined)
+        return blend if better and clearly else single
     points = hull(cost, score)
     c, s = np.asarray(cost, float)[points], np.asarray(score, float)[points]
     if budget == Budget():

@@ -40,9 +40,12 @@ def asked_weights(budget: Budget, classes: Sequence[Any], log_prior: Array) -> t
     """K: how the classes weigh, as a budget says; None: all alike."""
     if budget.class_weights is None:
         return None
-    weights = np.ones(len(classes))
+    weights, named = np.ones(len(classes)), dict[int, object]()
     for name, weight in budget.class_weights:
-        weights[class_number(name, classes, f"ClassWeights({{{name!r}: {weight:g}}})")] = weight
+        y = class_number(name, classes, f"ClassWeights({{{name!r}: {weight:g}}})")
+        if y in named:  # 1 and '1' are the same class where only one of them exists
+            raise InputError(f"ClassWeights names the class {classes[y]!r} as {named[y]!r} and as {name!r}; name it once")
+        weights[y], named[y] = weight, name
     return tuple(normalised(weights, log_prior).tolist())
 
 

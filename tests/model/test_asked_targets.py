@@ -91,7 +91,7 @@ def test_what_cannot_be_reached_names_the_best_and_its_cost():
         JUDGE.cheapest([Target("recall", 0.9, "ill")], points, np.ones(3, bool), "HardBudget(9)", " euros")
     said = "AtLeast(recall={'ill': 0.9}) cannot be reached together with HardBudget(9); "
     said += "the best recall of 'ill' that can be had is 0.8, for 2.5 euros per case, where cases lose no more than if all were "
-    assert str(caught.value) == f"{said}decided at once; specificity= or accuracy= says what they may lose"
+    assert str(caught.value) == f"{said}decided at once; a specificity or an accuracy beside it says what they may lose"
     with pytest.raises(InputError, match=r"the least loss that can be had is 0\.07, for 2\.5 per case$"):
         JUDGE.cheapest([Target("loss", 0.01)], points, np.ones(3, bool))
     sure = share_at_least(93, 100, 0.9)

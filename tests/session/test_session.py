@@ -186,6 +186,24 @@ def test_why_a_test_is_asked_and_what_is_expected():
     assert made("family").session(budget=0).next().reason == "there is nothing more that could be asked within the budget"
 
 
+@pytest.mark.parametrize("name", ["family", "a mixture", "losses", "paper"])
+def test_what_is_expected_of_a_case_that_holds_nothing_is_what_was_measured(name):
+    """Every case begins alike, so that a forecast could only be wrong about all of them."""
+    model = made(name)
+    session = model.session(case_id=1)
+    step, point = session.next(), session.model.followed[session.second]
+    assert step.test is not None
+    assert (step.expected.cost, step.expected.accuracy) == pytest.approx((point.cost, point.measure.accuracy))
+    assert step.expected.loss <= point.loss + 1e-9
+
+
+def test_who_lacks_what_others_have_is_forecast():
+    session = made("family").session(case_id=1)
+    measured = session.next().expected
+    session.refuse(session.next().test)
+    assert session.next().expected != measured
+
+
 @pytest.mark.parametrize("name", ["family", "paper"])
 @pytest.mark.parametrize("case_id", range(4))
 def test_no_test_is_said_to_save_more_than_can_be_lost(name, case_id):

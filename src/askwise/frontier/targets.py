@@ -162,7 +162,8 @@ def _unreachable(target: Target, value: float, cost: float, kept: Sequence[str],
     why = f"{target} cannot be reached{together}; {least}, for {cost:.4g}{unit} per case"
     if not one_sided:
         return why
-    return f"{why}, where cases lose no more than if all were decided at once; specificity= or accuracy= says what they may lose"
+    beside = "a specificity or an accuracy beside it says what they may lose"
+    return f"{why}, where cases lose no more than if all were decided at once; {beside}"
 
 
 def bound(figure: Figure, sign: int, confidence: float | None) -> float:

@@ -63,6 +63,11 @@ class StepExplainer:
         # B: whether a family says nothing useful of a case yet: it has learned from cases that hold what is free for everybody
         free = self.state.legal[:, model.schema.first_test :] & (self.costs.alone == 0)
         self.lacks_free: list[bool] = (np.logical_or.reduce(free, 1) & ~np.isnan(view.cost)).tolist()
+        # B: whether nothing is known of a case that others do not begin with: what was measured then says more than a forecast
+        limit = model.limit(self.point)
+        self.begins = [
+            not held.any() and case.open.all() and case.cap == limit for held, case in zip(self.held, self.cases, strict=True)
+        ]
         self.shown_belief, self.shown_risk = self.belief.tolist(), np.maximum(self.risk, 0).tolist()  # values may be below 0
 
     def _possible(self, gain: Array, ranking: Ints) -> Array:
@@ -183,10 +188,12 @@ class StepExplainer:
             cost = max(self.point.cost - spent, test_cost)
             best = float(np.where(self.state.legal[i], view.q[i], -np.inf).max())
             loss = -best * self.model.loss_scale - self.point.lam * cost
-        elif self.lacks_free[i]:
+        elif self.lacks_free[i] or self.begins[i]:
             cost, loss = max(self.point.cost - spent, test_cost), self.point.loss
         most = float(self.costs.money(self.costs.most)) - spent if self.state.left is None else float(self.state.left[i])
         cost, loss = max(min(cost, most), test_cost), min(max(loss, 0.0), now)
+        if self.begins[i]:
+            return Expected(cost, spent + cost, loss, self.point.measure.accuracy)
         # mistakes become rarer as the loss becomes smaller
         wrong = 1 - float(self.belief[i, min(self.best[i], self.belief.shape[1] - 1)])
         return Expected(cost, spent + cost, loss, 1 - wrong * (loss / now if now > 0 else 1.0))

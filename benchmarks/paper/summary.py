@@ -143,6 +143,7 @@ def hull_table(evidence: Evidence) -> Table:
     return Table("Trained models, and the area under those that validation chooses", head, (line,))
 
 
+IMAGES, OTHERS = ("mnist", "cifar"), ("random", "baseline", "budget-prune")
 LABELS = ("baseline", "rl", "adapt-gbrt", "budget-prune", "random")
 
 
@@ -162,7 +163,7 @@ def area_table(evidence: Evidence) -> Table:
 
 def progress_section(evidence: Evidence, names: Sequence[str]) -> list[str]:
     """The image sets, whose trainings are far shorter than the paper's."""
-    lines = [progress_line(row) for data in ("mnist", "cifar") for row in evidence.sweep("images", data, "tradeoff").rows]
+    lines = [progress_line(row, evidence) for data in IMAGES for row in evidence.sweep("images", data, "tradeoff").rows]
     if not lines:
         return []
     head = (
@@ -176,16 +177,19 @@ def progress_section(evidence: Evidence, names: Sequence[str]) -> list[str]:
         "last",
     )
     table = Table(
-        "Trainings on images, and where they were going", (*head, "test cost", "test accuracy", "at once"), tuple(lines)
+        "Trainings on images, and where they were going. In the last columns: for as many pixels, on the curve of another method",
+        (*head, "test cost", "test accuracy", "at once", *OTHERS),
+        tuple(lines),
     )
     return ["### The curve of progress", *tables([table]), *linked("Progress", [n for n in names if n.startswith("progress_")])]
 
 
-def progress_line(row: Row) -> tuple[str, ...]:
+def progress_line(row: Row, evidence: Evidence) -> tuple[str, ...]:
     course = np.asarray(row["course"], float)
     accuracy = [f"{v:.3f}" for v in np.interp([course[0, 0], course[-1, 0] / 2, course[-1, 0]], course[:, 0], course[:, 5])]
     share = percent(row["share_of_states"])
     task = row["task"]
+    others = [[np.interp(row["cost"], *other["curve"]) for other in evidence.other(task["data"], name)] for name in OTHERS]
     return (
         task["data"],
         f"{task['budget']['tradeoff']:g}",
@@ -196,6 +200,7 @@ def progress_line(row: Row) -> tuple[str, ...]:
         f"{row['cost']:.1f}",
         f"{row['accuracy']:.4f}",
         f"{row['at_once']['test'][2]:.3f}",
+        *(f"{np.mean(scores):.3f}" if scores else NOTHING for scores in others),
     )
 
 

@@ -14,6 +14,7 @@ from benchmarks.paper.intervals import Estimate, Quantity
 from benchmarks.paper.pooled import COST, Pool, areas, by_seed, means, most, score_of
 from benchmarks.paper.published import PUBLISHED, paper_of, printed
 from benchmarks.paper.verdicts import (
+    HERE,
     NOT_REPRODUCED,
     NOT_RUN,
     NOTHING,
@@ -61,7 +62,13 @@ def compared(
     whole = ours.whole and (theirs.whole if isinstance(theirs, Sweep) else set(other.by_seed) >= set(ours.area.by_seed))
     published = [printed(kind, data, name) for name in names]
     cells = (called(data), names[1], " / ".join(published), shown(ours.area), shown(other), difference_shown(difference))
-    return Line(cells, judged(difference.estimate, rule, complete=complete, whole=whole))
+    verdict = HERE if bought_nothing(ours.counted) else judged(difference.estimate, rule, complete=complete, whole=whole)
+    return Line(cells, verdict)
+
+
+def bought_nothing(rows: Sequence[Row]) -> bool:
+    """Whether no training learned to buy anything: prices were too high for how long it learned, and areas tell nothing."""
+    return bool(rows) and not any(row["cost"] for row in rows)
 
 
 AREAS = ("data", "compared with", "the paper: its own / this", "ours: its own", "this", "difference")
@@ -131,6 +138,7 @@ def ahead_at_few_tests(evidence: Evidence) -> Finding:
         estimate = Estimate(first - second, first - second - half, first - second + half, 1)
         cells = (f"{first:.4f}", f"{second:.4f}", estimate.shown(4, "+"))
     verdict = judged(estimate, above(), complete=bool(ours.complete), whole=ours.whole)
+    verdict = HERE if bought_nothing(ours.counted) else verdict
     head = ("data", "rl", "baseline", "difference")
     return finding(f"Mean score up to {FEW} tests, test rows", head, [Line(("cifar", *cells), verdict)], [*ours.counted, *theirs])
 

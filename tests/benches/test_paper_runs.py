@@ -1,5 +1,6 @@
 """The trainings behind the paper's figures: which there are, and that they can be killed and go on."""
 
+import os
 import subprocess
 import sys
 import time
@@ -19,6 +20,9 @@ TINY = {
     "memory_episodes": 50, "pretrain_steps": 5, "pretrain_batch": 50, "window_epochs": 0.5, "measure_rows": 100,
     "explore_epochs": 1,
 }  # fmt: skip
+
+FILE = Path(os.environ.get("ASKWISE_DATA", "there is none")) / "miniboone_tiny.npz"
+needs_data = pytest.mark.skipif(not FILE.exists(), reason="the folder named by ASKWISE_DATA does not have miniboone_tiny")
 
 
 def some(**changes) -> Training:
@@ -72,6 +76,7 @@ def test_one_can_pick_groups_and_data_sets() -> None:
     assert runs.picked(listed, set()) == listed
 
 
+@needs_data
 def test_a_row_has_all_that_the_page_needs(tmp_path) -> None:
     out = tmp_path / "rl.jsonl"
     listed = [some(), some(budget={"hard": 3}, seed=1), some(budget={"tradeoff": 0.01}, remove=0.5, imputation="mean")]
@@ -103,6 +108,7 @@ def test_a_row_has_all_that_the_page_needs(tmp_path) -> None:
     assert runs.todo([some(options=TINY | {"width": 16})], read(out))  # other settings, another training
 
 
+@needs_data
 def test_a_killed_training_goes_on_where_it_was(tmp_path) -> None:
     options = TINY | {"max_epochs": 40, "stop_epochs": 0}
     training, whole, out = some(options=options), tmp_path / "whole" / "rl.jsonl", tmp_path / "rl.jsonl"
@@ -132,6 +138,7 @@ def test_a_killed_training_goes_on_where_it_was(tmp_path) -> None:
         assert here[name] == there[name]
 
 
+@needs_data
 def test_a_failure_is_a_row_and_the_rest_goes_on(tmp_path) -> None:
     out = tmp_path / "rl.jsonl"
     wrong = some(imputation="guess")
@@ -151,6 +158,7 @@ def test_a_process_that_ends_otherwise(tmp_path, monkeypatch, code, status) -> N
         assert row["why"] == f"it ended with {code}: of a reason"
 
 
+@needs_data
 def test_time_can_be_over(tmp_path) -> None:
     out = tmp_path / "rl.jsonl"
     began = time.monotonic()

@@ -9,7 +9,7 @@ import numpy as np
 
 from askwise.bench.rows import Row
 from askwise.reports.pages import Table
-from benchmarks.paper.evidence import UNIT, Evidence, Sweep, called
+from benchmarks.paper.evidence import IMAGES, UNIT, Evidence, Sweep, called
 from benchmarks.paper.intervals import Estimate, Quantity
 from benchmarks.paper.pooled import COST, Pool, areas, by_seed, means, most, score_of
 from benchmarks.paper.published import PUBLISHED, paper_of, printed
@@ -78,7 +78,7 @@ def beats(data: str, labels: Sequence[str], rule: Rule = above()) -> Callable[[E
     """The area of rl, one training for each tradeoff, less that of others."""
 
     def judge(evidence: Evidence) -> Finding:
-        name = "images" if data in ("mnist", "cifar") else "tradeoffs"
+        name = "images" if data in IMAGES else "tradeoffs"
         ours = evidence.sweep(name, data, "tradeoff")
         others = {label: evidence.other(data, label) for label in labels}
         lines = [compared(data, ours, rows, ("rl", label), rule) for label, rows in others.items()]

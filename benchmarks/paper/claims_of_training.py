@@ -9,7 +9,7 @@ import numpy as np
 from askwise.bench.rows import Row
 from askwise.reports.pages import Table
 from benchmarks.paper.claims import SMALL, compared, difference_shown, shown
-from benchmarks.paper.evidence import UNIT, Evidence, Sweep, called, percent
+from benchmarks.paper.evidence import IMAGES, UNIT, Evidence, Sweep, called, percent
 from benchmarks.paper.experiments import preset
 from benchmarks.paper.intervals import Quantity
 from benchmarks.paper.pooled import rewards
@@ -209,7 +209,7 @@ def run_times(evidence: Evidence) -> Finding:
     """What the paper's schedule would take here, from our CPU seconds for each state that was learned from."""
     lines, rows, hours = [], [], {}
     for data in UNIT:
-        sweep = evidence.sweep("images" if data in ("mnist", "cifar") else "tradeoffs", data, "tradeoff")
+        sweep = evidence.sweep("images" if data in IMAGES else "tradeoffs", data, "tradeoff")
         rows += sweep.rows
         minutes = PUBLISHED["minutes"][paper_of(data)]
         cells = (called(data), time_words(minutes * 60), NOTHING, NOTHING, NOTHING)

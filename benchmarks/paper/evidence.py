@@ -13,6 +13,7 @@ from benchmarks.paper.intervals import Quantity
 from benchmarks.paper.pooled import areas, by_seed
 
 COMPARATORS = ("comparators", "hard_comparators")  # plans of `askwise bench`
+IMAGES = ("mnist", "cifar")
 UNIT = {data: of.get("settings", {}).get("cost_unit", 1) for data, of in TABLE["data"].items()}  # the dearest test
 
 

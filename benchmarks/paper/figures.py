@@ -14,7 +14,7 @@ from askwise.plots.canvas import empty, legend, tidy
 from askwise.plots.cost_score import look
 from benchmarks.paper.claims import SMALL
 from benchmarks.paper.claims_of_training import FILLINGS, SHARES, averaged, course_of, course_sweeps, missing
-from benchmarks.paper.evidence import UNIT, Evidence, percent
+from benchmarks.paper.evidence import IMAGES, UNIT, Evidence, percent
 from benchmarks.paper.pooled import Pool, drawn, score_of
 
 SCORE = "score, test rows"
@@ -30,12 +30,12 @@ def pictures(evidence: Evidence) -> dict[str, Draw]:
     every["figure8_miniboone_tiny"] = overfitting(evidence)
     every |= {f"figure9_{data}": hard(evidence, data) for data in SMALL}
     every |= {f"figure10_{data}": gaps(evidence, data) for data in ("miniboone_tiny", "forest")}
-    every |= {f"progress_{data}": progress(evidence, data) for data in ("mnist", "cifar")}
+    every |= {f"progress_{data}": progress(evidence, data) for data in IMAGES}
     return {name: draw for name, draw in every.items() if draw is not None}
 
 
 def of_tradeoffs(evidence: Evidence, data: str) -> tuple[Row, ...]:
-    return evidence.sweep("images" if data in ("mnist", "cifar") else "tradeoffs", data, "tradeoff").rows
+    return evidence.sweep("images" if data in IMAGES else "tradeoffs", data, "tradeoff").rows
 
 
 def scatter(evidence: Evidence, data: str) -> Draw | None:

@@ -17,7 +17,7 @@ from askwise import plots
 from askwise.bench.rows import Row
 from askwise.reports.pages import Table, markdown
 from benchmarks.paper import claims, claims_of_training
-from benchmarks.paper.evidence import UNIT, Evidence, called, percent, ran
+from benchmarks.paper.evidence import IMAGES, UNIT, Evidence, called, percent, ran
 from benchmarks.paper.experiments import HERE, SETTINGS, TABLE, preset
 from benchmarks.paper.figures import pictures
 from benchmarks.paper.pooled import Pool, areas
@@ -143,7 +143,7 @@ def hull_table(evidence: Evidence) -> Table:
     return Table("Trained models, and the area under those that validation chooses", head, (line,))
 
 
-IMAGES, OTHERS = ("mnist", "cifar"), ("random", "baseline", "budget-prune")
+OTHERS = ("random", "baseline", "budget-prune")
 LABELS = ("baseline", "rl", "adapt-gbrt", "budget-prune", "random")
 
 
@@ -151,7 +151,7 @@ def area_table(evidence: Evidence) -> Table:
     """The paper's table with ours in it."""
     lines = []
     for data in UNIT:
-        ours = evidence.sweep("images" if data in ("mnist", "cifar") else "tradeoffs", data, "tradeoff")
+        ours = evidence.sweep("images" if data in IMAGES else "tradeoffs", data, "tradeoff")
         of = {label: ours.area if label == "rl" else areas(evidence.other(data, label)) for label in LABELS}
         if any(quantity.by_seed for quantity in of.values()):
             done = NOTHING if ours.whole else f" [{len(ours.rows)} of {len(ours.planned)}]"

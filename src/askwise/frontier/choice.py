@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from askwise.core.arrays import Doubles, Ints
+from askwise.core.arrays import Doubles
 from askwise.core.budget import Budget
 from askwise.core.episode import measure
 from askwise.core.policy import Mixture, Policy
@@ -49,11 +49,7 @@ def within_average(cost: ArrayLike, score: ArrayLike, b: float) -> Blend:
 
     Beyond the point where more money no longer helps it is that point, which costs less than b.
     """
-    return _within(np.asarray(cost, float), hull(cost, score), b)
-
-
-def _within(c: Doubles, points: Ints, b: float) -> Blend:
-    """Of some points, by rising cost, the two next to b, blended so that they cost b exactly."""
+    c, points = np.asarray(cost, float), hull(cost, score)
     right = int(np.searchsorted(c[points], b, "right"))  # how many of them cost at most b
     if right == 0:
         raise InputError(f"no policy is as cheap as {b:g}; the cheapest costs {c[points[0]]:g}")

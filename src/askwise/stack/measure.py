@@ -218,7 +218,6 @@ class StackFrontier:
     candidates: list[StackCandidate]
     seed: int
     measuring: MeasuringConfig
-    one_member: bool = False  # then beliefs of rows that were measured are remembered, and what is paid for them is soon known
 
     def __post_init__(self) -> None:
         rows = np.random.default_rng(self.seed).permutation(self.held_out.rows)
@@ -258,6 +257,11 @@ class StackFrontier:
         on = useful([p.cost for p in every], [-p.loss for p in every], [self._most(p) for p in every])
         kept = sorted((every[i] for i in on.tolist() if every[i].prefix != 0), key=lambda p: (p.cost, -self._most(p)))
         return MeasuredPoints([p for p in every if p.cap is None], [costed[self._at_once], *kept], work.rows[: work.used])
+
+    @property
+    def one_member(self) -> bool:
+        """Then the beliefs of rows that were measured are remembered, and what is paid for these is soon known."""
+        return self.stack.beliefs is self.held_out.parts[0][0].beliefs
 
     @property
     def _at_once(self) -> int:
@@ -323,7 +327,7 @@ class StackFrontier:
         everything = max((self.candidates[i] for i in which), key=lambda c: c.prefix or 0)
         began, rows = time.monotonic(), self.held_out.paying(PROBED, self.seed)
         measure(self.held_out.problem, self.stack.policy(everything.lam, everything.prefix), None, rows)
-        return (time.monotonic() - began) / PROBED * len(which)
+        return (time.monotonic() - began) / len(rows) * len(which)
 
     def _paid(self, candidate: StackCandidate, n: int) -> Measure:
         """What the policy that is used costs on rows of the fit, those that were measured first. That needs no labels."""

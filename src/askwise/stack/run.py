@@ -183,9 +183,8 @@ def run(
     caps = caps_for(problem.schema, trainer.scale, cap, measuring)
     sets = fixed_sets(caps, trainer.order, problem.schema.costs, lost, SETS_TIME * clock.left)
     tries = candidates_for(rows, stack, cap, sets, measuring)
-    alone = folds.members == 1
-    used = replace(stack, beliefs=held_out.parts[0][0].beliefs) if alone else remembering(stack)
-    final = StackFrontier(held_out, used, tries, seed, measuring, alone).points(lambda: (1 - WEIGHING) * clock.left)
+    used = replace(stack, beliefs=held_out.parts[0][0].beliefs) if folds.members == 1 else remembering(stack)
+    final = StackFrontier(held_out, used, tries, seed, measuring).points(lambda: (1 - WEIGHING) * clock.left)
     targeted = weighed_points(held_out.only(final.rows), used, cap, seed, lambda: clock.left)
     learners = [member["reached"] for member in trainer.members]
     values = trainer.step / config.value_steps

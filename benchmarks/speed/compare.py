@@ -16,7 +16,6 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.script import arguments, publish
+from benchmarks.speed.checkouts import Checkout, answer
 
-ROOT = Path(__file__).parents[2]
 ROWS, TESTS = 2_000, 20
 WORK = ("family_training", "paper_training", "predict", "predict_one_case", "session_steps")
 START = {"import": ["-c", "import askwise"], "help": ["-m", "askwise", "--help"]}
@@ -73,40 +72,11 @@ def works() -> dict[str, Callable[[], object]]:
     }
 
 
-def child() -> None:
-    """Reads names of works, and answers each with the seconds that it took."""
-    ready = works()
-    for work in ready.values():
-        work()  # what is only done once is done now
-    print("ready", flush=True)
-    for line in sys.stdin:
-        began = time.process_time()
-        ready[line.strip()]()
-        print(time.process_time() - began, flush=True)
-
-
 # ---------------------------------------------------------------------- in turns
 
 
-class Checkout:
-    """One of the two sides."""
-
-    def __init__(self, folder: Path) -> None:
-        one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self.environment = {**os.environ, **one_thread, "PYTHONPATH": f"{folder.resolve() / 'src'}{os.pathsep}{ROOT}"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", __file__, "--child"],
-            env=self.environment,
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        if self._answer() != "ready":
-            raise SystemExit(f"{folder} cannot be measured")
-
-    def _answer(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
+class Starting(Checkout):
+    """It can also be started anew."""
 
     def seconds(self, name: str) -> float:
         """Of one work, or of one start."""
@@ -116,18 +86,10 @@ class Checkout:
             process.returncode = os.waitstatus_to_exitcode(status)
             assert process.returncode == 0
             return used.ru_utime + used.ru_stime
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{name}\n")
-        self.process.stdin.flush()
-        return float(self._answer())
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+        return super().seconds(name)
 
 
-def compared(old: Checkout, new: Checkout, rounds: int, names: list[str]) -> dict[str, Any]:
+def compared(old: Starting, new: Starting, rounds: int, names: list[str]) -> dict[str, Any]:
     """By name: seconds of both, and the ratio."""
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for name in START:
@@ -165,11 +127,11 @@ def main() -> None:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child()
+        answer(works())
         return
     if len(options.checkouts) != 2:
         parser.error("name two checkouts")
-    old, new = map(Checkout, options.checkouts)
+    old, new = (Starting(folder, __file__, "--child") for folder in options.checkouts)
     result = compared(old, new, options.rounds, options.only)
     old.close()
     new.close()

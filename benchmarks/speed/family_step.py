@@ -13,11 +13,8 @@ medians and quartiles over the rounds count. Times are those of the processor, o
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -32,8 +29,8 @@ from askwise.core.schema import Schema
 from askwise.family.config import FamilyConfig
 from askwise.family.train import FamilyTrainer, Phase
 from benchmarks.script import arguments, publish
+from benchmarks.speed.checkouts import ROOT, Checkout, answer
 
-ROOT = Path(__file__).parents[2]
 STEPS = {"forest": 10, "mnist": 4}  # timed at a time; an even number, since values are learned in every second step of a phase
 PHASES = tuple(phase.name.lower() for phase in Phase)
 WORK = tuple(f"{size}/{phase}" for size in STEPS for phase in PHASES)
@@ -129,50 +126,7 @@ def works(sizes: list[str], precision: str) -> dict[str, Callable[[], None]]:
     return ready
 
 
-def child(sizes: list[str], precision: str) -> None:
-    """Reads names of works, and answers each with the seconds that it took."""
-    ready = works(sizes, precision)
-    for work in ready.values():
-        work()  # what is only done once is done now
-    print("ready", flush=True)
-    for line in sys.stdin:
-        began = time.process_time()
-        ready[line.strip()]()
-        print(time.process_time() - began, flush=True)
-
-
 # ---------------------------------------------------------------------- in turns
-
-
-class Checkout:
-    """One of the sides."""
-
-    def __init__(self, folder: Path, sizes: list[str], precision: str) -> None:
-        path = f"{folder.resolve() / 'src'}{os.pathsep}{ROOT}"
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", __file__, "--child", "--sizes", *sizes, "--precision", precision],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": path},
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        if self._answer() != "ready":
-            raise SystemExit(f"{folder} cannot be measured")
-
-    def _answer(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def seconds(self, name: str) -> float:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{name}\n")
-        self.process.stdin.flush()
-        return float(self._answer())
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def in_turns(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
@@ -210,10 +164,11 @@ def main() -> None:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.sizes, options.precision)
+        answer(works(options.sizes, options.precision))
         return
-    new = Checkout(ROOT, options.sizes, options.precision)
-    old = None if options.old is None else Checkout(options.old, options.sizes, "float32")
+    asked = ["--child", "--sizes", *options.sizes, "--precision"]
+    new = Checkout(ROOT, __file__, *asked, options.precision)
+    old = None if options.old is None else Checkout(options.old, __file__, *asked, "float32")
     result: dict[str, Any] = {"precision": options.precision, "torch": torch.__version__, "rounds": options.rounds}
     for name in (f"{size}/{phase}" for size in options.sizes for phase in PHASES):
         sides = {"step": lambda n=name: new.seconds(n), "products": lambda n=name: new.seconds(f"{n} products")}

@@ -103,7 +103,7 @@ def test_the_command_line_says_how_an_average_budget_is_met(folder):
     ok("predict", folder / "stack.askwise", cases, "--average-budget", "1", "--mixing")
     for more, words in (
         (("--confidence", "0.9"), "--confidence is about an average budget or a target; give --average-budget or --at-least too"),
-        (("--no-mixing",), "--mixing is about an average budget; give --average-budget too"),
+        (("--no-mixing",), "--no-mixing is about an average budget; give --average-budget too"),
         (("--average-budget", "1", "--confidence", "95"), "confidence is 95.0; it must be a probability from 0.5 to below 1"),
     ):
         code, _, err = run("predict", folder / "stack.askwise", cases, *more)

@@ -31,7 +31,8 @@ def budget_of(options: argparse.Namespace) -> Budget:
     more = {name: value for name in ("mixing", "confidence") if (value := getattr(options, name)) is not None}
     figures = [*_figures(options.at_least, "--at-least", SHARES), *_figures(options.at_most, "--at-most", ("loss",))]
     if "mixing" in more and options.average_budget is None:
-        raise InputError("--mixing is about an average budget; give --average-budget too")
+        option = "--mixing" if options.mixing else "--no-mixing"
+        raise InputError(f"{option} is about an average budget; give --average-budget too")
     if "confidence" in more and options.average_budget is None and not figures:
         raise InputError("--confidence is about an average budget or a target; give --average-budget or --at-least too")
     if options.average_budget is not None:
